@@ -311,6 +311,9 @@ pub(crate) const TOO_MANY_PREFIXES: &str = "ERR too many prefixes of one connect
 pub(crate) const PASSWORD_OF_NODE: &str =
     "ERR the password of a node is not set through the proxy, which would be locked out of it";
 
+/// A prefix of keys to be told of is longer than it may be.
+pub(crate) const LONG_PREFIX: &str = "ERR a prefix of keys to be told of is too long";
+
 /// Nodes named in the error at most.
 pub(crate) const LEFT_NODES_MAX: usize = 10;
 

@@ -318,6 +318,9 @@ pub const SPARED_PATIENCE_US: u64 = 2_000_000;
 /// Keys of one transaction of a tracking client that are remembered until EXEC.
 pub const TRACKED_TRANSACTION_KEYS_MAX: usize = 10_000;
 
+/// Bytes of a prefix of keys that a tracking client is told of. Keys that begin alike for longer than that are told of by a shorter one.
+pub const TRACKING_PREFIX_BYTES_MAX: usize = 4096;
+
 /// Keys of a request that waits and reads (`XREAD BLOCK`) that a tracking client is told of behind its reply if they change meanwhile. Of more it is told
 /// then that everything has changed.
 pub const WAITING_READ_KEYS_MAX: usize = 64;

@@ -62,6 +62,8 @@ mod pauses;
 mod pieces;
 #[path = "hostile/pings.rs"]
 mod pings;
+#[path = "hostile/pressure.rs"]
+mod pressure;
 #[path = "hostile/queues.rs"]
 mod queues;
 #[path = "hostile/reloads.rs"]

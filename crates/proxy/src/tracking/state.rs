@@ -5,7 +5,8 @@ use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, ClientNumber};
 use crate::integer::integer;
 use crate::limits::{
-    SCRIPT_CHANGES_BYTES_MAX, TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIXES_MAX, WAITING_READ_KEYS_MAX,
+    SCRIPT_CHANGES_BYTES_MAX, TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIX_BYTES_MAX, TRACKING_PREFIXES_MAX,
+    WAITING_READ_KEYS_MAX,
 };
 use crate::push::subscriber::Subscriber;
 use crate::session::marks::SessionSubscriber;
@@ -286,6 +287,9 @@ impl TrackingOptions {
         let known = now.map_or(0, |now| now.prefixes.len());
         if known + self.prefixes.len() > TRACKING_PREFIXES_MAX {
             return Err(error_text::TOO_MANY_PREFIXES.into());
+        }
+        if self.prefixes.iter().any(|prefix| prefix.len() > TRACKING_PREFIX_BYTES_MAX) {
+            return Err(error_text::LONG_PREFIX.into());
         }
         let overlap = |a: &[u8], b: &[u8]| a.starts_with(b) || b.starts_with(a);
         for (place, prefix) in self.prefixes.iter().enumerate() {

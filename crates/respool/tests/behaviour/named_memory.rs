@@ -105,23 +105,6 @@ fn who_may_not_be_evicted_stops_nobody_else() -> io::Result<()> {
 }
 
 #[test]
-fn prefixes_are_in_the_account_of_the_process() -> io::Result<()> {
-    let server = RedisServer::start()?;
-    let proxy = proxy(&[server.tcp()], &["--process-bytes", "64mb"])?;
-    let mut other = proxy.client()?;
-    let mut tracker = proxy.client()?;
-    tracker.ask("HELLO 3")?;
-    let prefix = |number: usize| format!("{number:03}{}", "p".repeat(2_000_000));
-    fill(&mut tracker, 100, |client, number| {
-        client.command(&["CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", &prefix(number)])
-    });
-    wait_until("others are served", PATIENCE, || is_served(&proxy, &mut other))?;
-    assert!(held(&mut other)? <= 64 << 20);
-    drop(tracker);
-    wait_until("what it had is given back", PATIENCE, || Ok(held(&mut other)? < 2 << 20))
-}
-
-#[test]
 fn a_client_that_leaves_while_too_much_is_held_gives_it_back() -> io::Result<()> {
     let server = RedisServer::start()?;
     let proxy = proxy(&[server.tcp()], &["--process-bytes", "16mb"])?;

@@ -1,7 +1,7 @@
 //! Against a redis-server: threads, tasks and both on one connection, cancelled calls, restarts.
 
 use bytes::Bytes;
-use respool_client::{Client, Config, ErrorKind, Outcome, cmd};
+use respool_client::{Client, Config, ErrorKind, Outcome, Reply, cmd};
 use respool_connection::ReconnectTerms;
 use respool_testkit::{RedisServer, Rng, wait_until};
 use std::future::Future;
@@ -423,4 +423,26 @@ fn a_call_goes_on_in_another_runtime_than_it_has_begun_in() {
             check_idle(&client);
         }
     }
+}
+
+/// Its snapshots fail: it takes no writes, answers PING with the same error, and serves reads.
+#[test]
+fn a_server_that_cannot_save_is_connected_to() {
+    let server = RedisServer::start().unwrap();
+    // There is something else under the name of the file.
+    std::fs::create_dir(server.directory().join("dump.rdb")).unwrap();
+    let before = client(&server);
+    before.call::<()>(cmd("CONFIG").arg("SET").arg("save").arg("3600 1")).wait().unwrap();
+    before.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap();
+    before.call::<Reply>(cmd("BGSAVE")).wait().unwrap();
+    wait_until("the snapshot has failed", Duration::from_secs(20), || {
+        Ok(matches!(before.call::<Reply>(cmd("PING")).wait().unwrap(), Reply::Error(error) if error.code() == "MISCONF"))
+    })
+    .unwrap();
+    let client = Client::connect_wait(&url(&server)).unwrap();
+    assert_eq!(client.call::<String>(cmd("GET").key("k")).wait().unwrap(), "v");
+    assert!(matches!(
+        client.call::<()>(cmd("SET").key("k").arg("w")).wait().unwrap_err().kind(),
+        ErrorKind::Server(error) if error.code() == "MISCONF"
+    ));
 }

@@ -822,3 +822,33 @@ fn a_tenant_sees_the_names_of_its_own_keys_at_the_node_alone() {
     assert!(ask(&mut one, "EVAL return{KEYS[1]} 1 s").contains("t7:s"));
     assert_eq!(held_by(&served.own[0]).matches("t7:").count() + held_by(&served.own[1]).matches("t7:").count(), 0);
 }
+
+/// Patterns of SORT, and commands that list keys, tell one tenant nothing of another's keys.
+#[test]
+fn a_tenant_sorts_by_no_key_of_others() {
+    let main = RedisServer::start_with(&["--cluster-enabled", "yes"]).expect("a redis-server");
+    let mut direct = main.client().expect("it accepts");
+    assert_eq!(ask(&mut direct, "CLUSTER ADDSLOTSRANGE 0 16383"), "+OK\r\n");
+    until(|| ask(&mut direct, "CLUSTER INFO").contains("cluster_state:ok")).expect("it serves");
+    let settings = format!(
+        "{}[users.tenant7]\nrules = \"on nopass ~* &* +@all -@admin -@scripting\"\n\
+         [[routes]]\nusers = \"tenant7\"\nprefix = \"shared:\"\nto = \"p\"\n\
+         [[routes]]\nusers = \"tenant7\"\nto = \"p\"\nadd = \"t7:\"\n",
+        pool("p", &[&main])
+    );
+    let served = Served::with(&settings);
+    let mut client = served.client();
+    assert_eq!(ask(&mut direct, "SET t8:{shared:l}secret hunter2"), "+OK\r\n");
+    assert_eq!(ask(&mut client, "AUTH tenant7 x"), "+OK\r\n");
+    assert_eq!(ask(&mut client, "RPUSH shared:l secret"), ":1\r\n");
+    for words in [
+        "SORT shared:l BY nosort GET t8:{shared:l}*",
+        "SORT shared:l BY t8:*",
+        "CLUSTER GETKEYSINSLOT 1 100",
+        "CLUSTER COUNTKEYSINSLOT 1",
+    ] {
+        let reply = ask(&mut client, words);
+        assert!(reply.starts_with("-ERR '") && reply.contains("renames keys"), "{words}: {reply}");
+    }
+    assert_eq!(ask(&mut client, "SORT shared:l ALPHA"), "*1\r\n$6\r\nsecret\r\n");
+}

@@ -7,7 +7,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use respool_testkit::{Address, Client, TempDir, request, wait_until};
 use rustix::process::Signal;
@@ -449,6 +449,27 @@ fn one_client_can_kill_a_thousand_with_undrained_replies() {
         let is_alone = || Ok(killer.ask("INFO clients")?.contains("connected_clients:1\r\n"));
         wait_until("all others are gone", LIMIT, is_alone).expect("they go");
         drop(crowd);
+    }
+    server.end();
+}
+
+/// A program that writes and goes without reading resets its connection: it has replies, or tickets of the session, unread.
+#[test]
+fn requests_before_a_reset_are_executed() {
+    const REQUESTS: usize = 200;
+    let (authority, server) = server("", &["--workers", "1", "--nodes", "embedded:"]);
+    let settings = config(&authority, None);
+    let mut observer = server.client(1);
+    for round in 1..=3 {
+        let mut client = connect(&server, &settings);
+        assert_eq!(client.ask("PING").expect("a reply"), "+PONG\r\n");
+        server.process.signal(Signal::STOP).expect("it is there");
+        client.send(b"INCR n\r\n".repeat(REQUESTS).as_slice()).expect("they are taken");
+        rustix::net::sockopt::set_socket_linger(&client.stream.sock, Some(Duration::ZERO)).expect("it is a socket");
+        drop(client);
+        server.process.signal(Signal::CONT).expect("it is there");
+        let executed = format!("{}", round * REQUESTS);
+        wait_until("all are executed", LIMIT, || Ok(observer.ask("GET n")?.contains(&executed))).expect("they are");
     }
     server.end();
 }

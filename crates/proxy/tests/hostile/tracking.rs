@@ -305,3 +305,21 @@ fn what_a_refused_transaction_would_have_read_is_not_tracked() {
     assert_eq!(changes(&mut bench, "b"), "", "of the transaction before, which did not run");
     assert_eq!(changes(&mut bench, "c"), ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nc\r\n");
 }
+
+#[test]
+fn a_refused_config_set_has_no_key_forgotten() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let (client, _) = tracking(&mut bench);
+    bench.ask(client, &["MGET", "a", "b", "c"]);
+    let lane = bench.connect()[0];
+    bench.send(lane, b"*3\r\n_\r\n_\r\n_\r\n");
+    bench.heard(client);
+    let other = bench.accept();
+    let told = bench.answer(other, &["CONFIG", "SET", "tracking-table-max-keys", "1", "requirepass", "x"]);
+    assert!(told.starts_with("-ERR "), "{told}");
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(client), "");
+    bench.ask(other, &["CONFIG", "SET", "tracking-table-max-keys", "1"]);
+    bench.turn(|_| ());
+    assert_eq!(bench.heard(client).matches("invalidate").count(), 2);
+}

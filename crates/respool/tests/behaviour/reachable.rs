@@ -120,3 +120,33 @@ fn no_write_goes_elsewhere_while_its_node_is_well() -> io::Result<()> {
     direct[full].ask("CONFIG SET maxclients 1000")?;
     wait_until("there is room again", PATIENCE, || Ok(proxy.client()?.ask("WATCH key1")? == "+OK\r\n"))
 }
+
+/// Its snapshots fail: it takes no writes, answers PING with the same error, and is read from as before.
+#[test]
+fn a_node_that_cannot_save_is_read_from_over_new_connections() -> io::Result<()> {
+    let servers = [RedisServer::start()?, RedisServer::start()?];
+    let mut direct = [servers[0].client()?, servers[1].client()?];
+    for (server, client) in servers.iter().zip(&mut direct) {
+        // There is something else under the name of the file.
+        std::fs::create_dir(server.directory().join("dump.rdb"))?;
+        let set = client.command(&["CONFIG", "SET", "save", "3600 1"])?;
+        assert_eq!(set, b"+OK\r\n");
+    }
+    let nodes = [servers[0].tcp(), servers[1].tcp()];
+    let before = proxy(&nodes, &[])?;
+    assert_eq!(before.client()?.ask("SET key value")?, "+OK\r\n");
+    let has_key = usize::from(direct[1].ask("EXISTS key")? == ":1\r\n");
+    direct[has_key].ask("BGSAVE")?;
+    wait_until("the snapshot has failed", PATIENCE, || Ok(direct[has_key].ask("PING")?.starts_with("-MISCONF")))?;
+    // Another process has no connection to it.
+    let proxy = proxy(&nodes, &["--dead-node", "next"])?;
+    for words in ["HELLO 2", "HELLO 3", "SELECT 0", "WATCH key"] {
+        let mut client = proxy.client()?;
+        client.ask(words)?;
+        assert_eq!(client.ask("GET key")?, "$5\r\nvalue\r\n", "{words}");
+        assert!(client.ask("SET key other")?.starts_with("-MISCONF"), "{words}");
+    }
+    assert_eq!(proxy.client()?.figure("proxy", "nodes_ejected")?, 0);
+    assert_eq!(direct[1 - has_key].ask("DBSIZE")?, ":0\r\n", "nothing was written elsewhere");
+    Ok(())
+}

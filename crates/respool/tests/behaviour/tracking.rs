@@ -242,6 +242,41 @@ const NOT_OWN: &[&[(&str, usize)]] = &[
     ],
 ];
 
+/// A request that waits without end holds up nothing that its client has to know.
+#[test]
+fn who_waits_is_told_of_changes_while_it_waits() -> io::Result<()> {
+    let servers = redis_servers(3)?;
+    let proxy = proxy(&[servers[1].tcp(), servers[2].tcp()], &[])?;
+    let engines = super::proxy(&[], &["--engine-threads", "2"])?;
+    let push = "+>2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n";
+    for address in [servers[0].tcp(), proxy.tcp(), engines.tcp()] {
+        for tracking in ["CLIENT TRACKING ON", "CLIENT TRACKING ON BCAST", "CLIENT TRACKING ON NOLOOP"] {
+            for wait in ["BLPOP q 0", "BLPOP w 0", "XREAD BLOCK 0 STREAMS s $"] {
+                let (mut client, mut other) = (Client::connect(&address)?, Client::connect(&address)?);
+                for words in ["HELLO 3", tracking, "GET k"] {
+                    client.ask(words)?;
+                }
+                client.send(format!("{wait}\r\n").as_bytes())?;
+                // It may be told of a change that was made before its request waits: what counts is that it is told at all.
+                wait_until("it waits", PATIENCE, || Ok(other.ask("INFO clients")?.contains("blocked_clients:1\r\n")))?;
+                other.ask("SET k 2")?;
+                assert_eq!(String::from_utf8_lossy(&client.reply()?), &push[1..], "{address:?} {tracking} {wait}");
+                let key = wait.split(' ').find(|word| word.len() == 1 && *word != "0").expect("a key");
+                match key {
+                    "s" => other.ask("XADD s * f v")?,
+                    key => other.ask(&format!("RPUSH {key} e"))?,
+                };
+                drop(client);
+                wait_until("it has gone", PATIENCE, || {
+                    Ok(other.ask("INFO clients")?.contains("blocked_clients:0\r\n"))
+                })?;
+                other.ask("FLUSHALL")?;
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn nobody_who_does_not_want_to_is_told_of_own_changes() -> io::Result<()> {
     let servers = redis_servers(2)?;

@@ -171,7 +171,7 @@ impl BlockedRequest {
     }
 
     /// The request that undoes a reply that was not delivered, if it took anything away. What was moved is where it was to go,
-    /// and what a group has read is still owed to its reader.
+    /// and what a group has read is still owed to its reader. A member that has been added again meanwhile keeps its new score.
     pub(crate) fn undo(&self, reply: &[u8]) -> Option<ArgsBuf> {
         let Ok(Value::Array(parts)) = Value::parse(reply) else { return None };
         let args = self.args.as_args();
@@ -187,10 +187,10 @@ impl BlockedRequest {
             }
             (Command::SortedSet(Z::Bzpopmin | Z::Bzpopmax), [key, member, score]) => {
                 let score = score_text(score)?;
-                return Some([b"ZADD", bytes(key)?, score.as_bytes(), bytes(member)?].into_iter().collect());
+                return Some([b"ZADD", bytes(key)?, b"NX", score.as_bytes(), bytes(member)?].into_iter().collect());
             }
             (Command::SortedSet(Z::Bzmpop), [key, Value::Array(pairs)]) => {
-                let mut request: ArgsBuf = [&b"ZADD"[..], bytes(key)?].into_iter().collect();
+                let mut request: ArgsBuf = [&b"ZADD"[..], bytes(key)?, b"NX"].into_iter().collect();
                 for pair in pairs {
                     let Value::Array(pair) = pair else { return None };
                     let [member, score] = pair.as_slice() else { return None };
@@ -336,9 +336,9 @@ mod tests {
             Some("LPUSH k w v")
         );
         let scored = "*3\r\n$1\r\nk\r\n$1\r\nm\r\n,1.5\r\n";
-        assert_eq!(undo(&["BZPOPMIN", "k", "0"], scored).as_deref(), Some("ZADD k 1.5 m"));
+        assert_eq!(undo(&["BZPOPMIN", "k", "0"], scored).as_deref(), Some("ZADD k NX 1.5 m"));
         let scores = "*2\r\n$1\r\nk\r\n*1\r\n*2\r\n$1\r\nm\r\n$1\r\n2\r\n";
-        assert_eq!(undo(&["BZMPOP", "0", "1", "k", "MIN"], scores).as_deref(), Some("ZADD k 2 m"));
+        assert_eq!(undo(&["BZMPOP", "0", "1", "k", "MIN"], scores).as_deref(), Some("ZADD k NX 2 m"));
         assert_eq!(undo(&["BLMOVE", "a", "b", "LEFT", "LEFT", "0"], "$1\r\nv\r\n"), None);
         assert_eq!(undo(&["BLPOP", "k", "0"], "*-1\r\n"), None);
     }

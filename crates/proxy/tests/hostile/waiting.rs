@@ -85,7 +85,7 @@ fn what_is_taken_for_a_client_that_had_waited_is_put_back() {
         (&["BLPOP", "q", "0"][..], TAKEN, "LPUSH q x"),
         (&["BRPOP", "q", "0"], TAKEN, "RPUSH q x"),
         (&["BLMPOP", "0", "1", "q", "RIGHT"], "*2\r\n$1\r\nq\r\n*1\r\n$1\r\nx\r\n", "RPUSH q x"),
-        (&["BZPOPMIN", "q", "0"], "*3\r\n$1\r\nq\r\n$1\r\nx\r\n$1\r\n2\r\n", "ZADD q 2 x"),
+        (&["BZPOPMIN", "q", "0"], "*3\r\n$1\r\nq\r\n$1\r\nx\r\n$1\r\n2\r\n", "ZADD q NX 2 x"),
     ] {
         let mut scene = Scene::new(words);
         scene.bench.wait(LONG_US);

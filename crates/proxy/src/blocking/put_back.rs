@@ -42,13 +42,14 @@ impl Blocking {
         true
     }
 
-    fn bring_back(&mut self, env: &mut Env<impl Execute>, what: Return) {
+    fn bring_back(&mut self, env: &mut Env<impl Execute>, mut what: Return) {
         if env.lanes.nodes.get(what.node).is_none() {
             return self.give_up_return(env, &what, b"its node is not configured any more");
         }
         let (node, class) = (what.node, what.class.id());
         if env.client_pause.is_some() || env.is_all_paused || env.lanes.nodes[node].is_paused {
-            // What is taken back while a node is exchanged must not go to the one that is left behind.
+            // What is taken back while a node is exchanged must not go to the one that is left behind. Its time begins behind the pause.
+            what.until_us = env.now.mono_us + RETURN_US_MAX;
             return self.try_later(env, what);
         }
         let lane = env.lanes.lane_for_aftermath(&env.config, env.now, node, class);

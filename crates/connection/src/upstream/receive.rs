@@ -131,14 +131,14 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
 
     /// As [`Self::expire_where`], for all tickets.
     pub fn expire(&mut self, written_us: u64, each: impl FnMut(T) -> T) {
-        self.tickets.expire(written_us, self.reader.is_streaming, each);
+        self.tickets.expire(written_us, self.is_arriving(), each);
     }
 
     /// Turns those requests written at or before `written_us` into tombstones whose ticket `is_due`, and gives their tickets to
     /// `each`. What that returns takes the ticket's place: a tombstone, unless the late reply is read, too. A reply that is arriving
     /// keeps its ticket.
     pub fn expire_where(&mut self, written_us: u64, is_due: impl Fn(&T) -> bool, each: impl FnMut(T) -> T) {
-        self.tickets.expire_where(written_us, self.reader.is_streaming, is_due, each);
+        self.tickets.expire_where(written_us, self.is_arriving(), is_due, each);
     }
 }
 
@@ -165,6 +165,12 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
     /// Whether what comes next begins a reply.
     pub fn is_between_replies(&self) -> bool {
         self.reader.scanner.is_idle()
+    }
+
+    /// Whether a large reply is arriving, whether it is passed on or collected. It is not late, however long the rest of it takes, for as
+    /// long as anything of it comes.
+    pub fn is_arriving(&self) -> bool {
+        self.reader.is_streaming || self.arrived_bytes() > CUT_THROUGH_BYTES
     }
 
     /// Bytes that have come of a reply that has not fully arrived, those among them that were passed on.

@@ -16,7 +16,7 @@ use crate::blocking::queue::Blocking;
 use crate::blocking::request::{BlockedRequest, State, begins_at_arrival, is_wait};
 use crate::env::Env;
 use crate::error_text;
-use crate::ids::{Handle, LaneId, LaneKeyId, NodeId};
+use crate::ids::{Handle, LaneHandle, LaneId, LaneKeyId, NodeId};
 use crate::interfaces::release::Release;
 use crate::nodes::multi::Multi;
 use respool_command::Execute;
@@ -95,6 +95,14 @@ impl Blocking {
 }
 
 impl<E: Execute> Env<E> {
+    /// Whether the reply to what waits on a connection has begun to come, and some of it has come since then: what has been taken at the
+    /// node is lost with the connection. Where nodes are left unread it may have begun.
+    pub(crate) fn is_answering(&self, lane: LaneHandle, due_us: Option<u64>) -> bool {
+        let Some(this) = self.lanes.find(lane).map(|place| &self.lanes[place]) else { return false };
+        let is_heard = due_us.is_none_or(|due_us| this.up.last_heard_us() > due_us);
+        this.is_left || this.up.arrived_bytes() > 0 && is_heard
+    }
+
     /// Whether a request's time was over by then, and its node has it and has not answered. Its time there began when it was
     /// really sent.
     pub(crate) fn is_given_up(&self, blocked: &BlockedRequest, due_us: Option<u64>) -> bool {
@@ -104,6 +112,9 @@ impl<E: Execute> Env<E> {
             return false;
         }
         let State::Sent(lane) = blocked.state else { return deadline_us <= due_us };
+        if self.is_answering(lane, Some(due_us)) {
+            return false;
+        }
         let sent_us = self.lanes.find(lane).and_then(|lane| self.lanes[lane].up.tickets().oldest_us());
         let stalled_us = sent_us.map_or(0, |sent_us| self.lag.attended_us(sent_us) - sent_us);
         deadline_us.saturating_add(stalled_us) <= due_us

@@ -110,8 +110,12 @@ impl Blocking {
             // The answer comes, or that there is none. One question is enough for a node that is busy.
             return;
         }
-        // The number is about to come, as long as other answers may take, and the timers ask again.
         let due_us = env.lag.due_us(env.now.mono_us, env.config.timeouts.response_us);
+        if env.is_answering(lane, due_us) {
+            // The node has let it go, and what it has taken is on its way.
+            return;
+        }
+        // The number is about to come, as long as other answers may take, and the timers ask again.
         let is_late = due_us.is_some_and(|due_us| since_us <= due_us);
         let Some(id) = id.filter(|_| asked < UNBLOCKS_MAX) else {
             if asked >= UNBLOCKS_MAX || is_late {

@@ -97,7 +97,9 @@ impl<E: Execute> Env<E> {
                     let is_over = |since_us: u64| is_over(since_us, due_us);
                     let ending = if silent_since.is_some_and(is_over) {
                         Some(LaneEnd::Silent)
-                    } else if late_since.is_some_and(is_over) || tickets.expired() > TOMBSTONES_MAX {
+                    } else if late_since.is_some_and(is_over) && !this.up.is_arriving()
+                        || tickets.expired() > TOMBSTONES_MAX
+                    {
                         Some(LaneEnd::Late)
                     } else {
                         None

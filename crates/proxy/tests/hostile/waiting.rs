@@ -453,3 +453,81 @@ fn a_busy_node_is_asked_once_to_let_a_request_go() {
     bench.turn(|_| ());
     assert!(bench.nodes.clone().iter().any(|node| bench.heard(*node).contains("PUSH")), "it is put back");
 }
+
+/// An element of some size, as it comes for a request that waits.
+fn large_element(key: &str) -> Vec<u8> {
+    let head = format!("*2\r\n${}\r\n{key}\r\n$900000\r\n", key.len());
+    [head.as_bytes(), &vec![b'e'; 900_000][..], b"\r\n"].concat()
+}
+
+/// It comes over a slow link: longer than a reply may take, and never silent for so long.
+fn send_slowly(
+    bench: &mut Bench<NoEngine>,
+    node: ConnId,
+    bytes: &[u8],
+    mut between: impl FnMut(&mut Bench<NoEngine>, usize),
+) {
+    for (number, piece) in bytes.chunks(20_000).enumerate() {
+        bench.send(node, piece);
+        bench.pass(100_000);
+        between(bench, number);
+    }
+}
+
+/// A client that waits at a node, another one, and the first one's number.
+fn waits_with(words: &[&str]) -> (Bench<NoEngine>, ConnId, ConnId, ConnId, String) {
+    let mut bench = Bench::proxy(config(1, 1));
+    let (client, other, number) = two(&mut bench);
+    bench.ask(client, words);
+    let waiting = bench.connect()[0];
+    bench.send(waiting, b":7\r\n");
+    assert_eq!(requests(&bench.heard(waiting)), ["CLIENT ID", &words.join(" ")]);
+    (bench, client, other, waiting, number)
+}
+
+#[test]
+fn an_element_that_is_coming_is_not_given_up_for_its_time() {
+    let (mut bench, client, _, waiting, _) = waits_with(&["BLPOP", "q", "1"]);
+    bench.pass(900_000);
+    let element = large_element("q");
+    send_slowly(&mut bench, waiting, &element, |_, _| {});
+    assert!(bench.heard(client) == String::from_utf8_lossy(&element));
+    assert!(bench.closed.is_empty());
+}
+
+#[test]
+fn an_element_that_is_coming_is_given_to_who_is_let_go_meanwhile() {
+    let (mut bench, client, other, waiting, number) = waits_with(&["BLPOP", "q", "0"]);
+    let element = large_element("q");
+    send_slowly(&mut bench, waiting, &element, |bench, piece| {
+        if piece == 1 {
+            bench.ask(other, &["CLIENT", "UNBLOCK", &number]);
+        }
+        let asked: Vec<ConnId> = bench.connect();
+        let nodes: Vec<ConnId> = asked.into_iter().chain(bench.nodes.clone()).collect();
+        for node in nodes {
+            let heard = requests(&bench.heard(node));
+            heard.iter().filter(|words| words.starts_with("CLIENT UNBLOCK")).for_each(|_| bench.send(node, b":0\r\n"));
+        }
+    });
+    assert!(bench.heard(client).starts_with("*2\r\n$1\r\nq\r\n$900000"));
+    assert!(!bench.closed.contains(&waiting));
+}
+
+#[test]
+fn an_element_that_is_coming_for_a_request_that_was_tried_is_not_late() {
+    let lanes = LaneLimits { blocking_max: 1, ..LaneLimits::default() };
+    let mut bench = Bench::proxy(Config { lanes, ..config(1, 1) });
+    let (first, second) = (bench.accept(), bench.accept());
+    bench.ask(first, &["BLPOP", "q1", "0"]);
+    let waiting = bench.connect()[0];
+    bench.send(waiting, b":7\r\n");
+    bench.ask(second, &["BLPOP", "q2", "0"]);
+    let looking = bench.connect()[0];
+    bench.pass(100_000);
+    assert!(bench.heard(looking).contains("BLPOP"), "it is tried");
+    let element = large_element("q2");
+    send_slowly(&mut bench, looking, &[b"+OK\r\n+QUEUED\r\n*1\r\n", &element[..]].concat(), |_, _| {});
+    let heard = bench.heard(second);
+    assert!(heard == String::from_utf8_lossy(&element), "{}", heard.get(..200).unwrap_or(&heard));
+}

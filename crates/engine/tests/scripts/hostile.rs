@@ -7,7 +7,10 @@ use std::time::Instant;
 
 use respool_command::{Execute, Millis, Outcome, SessionView, WaitId, resolve};
 use respool_engine::{Engine, EngineConfig, ScriptLogLevel};
+use respool_testkit::reply_length;
 use respool_wire::{ArgsBuf, Encoder, Protocol};
+
+use super::subject::Subject;
 
 /// An engine whose clock goes on by a second each time it is asked.
 struct Hostile {
@@ -727,4 +730,74 @@ fn restoring_libraries_does_not_collect_garbage_for_each() {
     assert!(restored < loaded * 6, "{restored:?} for a hundred libraries of a line, {loaded:?} for the large one");
     assert_eq!(to.send(1, false, &[b"FCALL", b"large", b"0"]).1, ":1500000\r\n");
     assert_eq!(to.send(1, false, &[b"FCALL", b"f99", b"0"]).1, ":1\r\n");
+}
+
+/// Every way of a script to a status or an error, with an end of a line in its text, and what a client reads behind the reply to it: if more
+/// than one reply were there, all later ones would be those of other requests.
+#[test]
+fn no_text_of_a_script_is_more_than_one_reply() {
+    let texts = [
+        "x\r\n+OK",
+        "x\n+OK\r\n",
+        "\r\n$5\r\nhello",
+        "\r\n",
+        "\n",
+        "x\r",
+        "\0\r\n:1",
+        "x\r\n_\r\n#t",
+        "\r\n>2\r\n+a\r\n+b",
+    ];
+    let ways = [
+        "return redis.error_reply(ARGV[1])",
+        "return redis.error_reply('-' .. ARGV[1])",
+        "return redis.status_reply(ARGV[1])",
+        "return {err = ARGV[1]}",
+        "return {ok = ARGV[1]}",
+        "return {err = 'ERR ' .. ARGV[1], source = ARGV[1], line = ARGV[1], ignore_error_stats_update = true}",
+        "error(ARGV[1])",
+        "error(ARGV[1], 0)",
+        "error({err = ARGV[1]})",
+        "error({err = ARGV[1], source = ARGV[1], line = ARGV[1]})",
+        "error(setmetatable({}, {__tostring = function() return ARGV[1] end}))",
+        "local _, why = pcall(error, ARGV[1]) return redis.error_reply(why)",
+        "local _, why = pcall(error, {err = ARGV[1]}) return why",
+        "local _, why = pcall(error, {err = ARGV[1]}) error(why)",
+        "return redis.pcall(ARGV[1])",
+        "return redis.call(ARGV[1])",
+        "return redis.pcall('set', 'k', 'v', ARGV[1])",
+        "return redis.pcall('object', ARGV[1])",
+        "return redis.pcall('xgroup', 'create', 'nosuch', ARGV[1], '0')",
+        "return redis.pcall('config', 'set', ARGV[1], ARGV[1])",
+        "return redis.pcall('eval', ARGV[1], '0')",
+        "return {1, {err = ARGV[1]}, {ok = ARGV[1]}, 'last'}",
+        "return {map = {[ARGV[1]] = {ok = ARGV[1]}}}",
+        "redis.setresp(3) return {map = {[ARGV[1]] = {err = ARGV[1]}}}",
+        "redis.setresp(3) return {set = {[ARGV[1]] = true}}",
+        "redis.setresp(3) return {big_number = ARGV[1]}",
+        "redis.setresp(3) return {verbatim_string = {format = ARGV[1], string = ARGV[1]}}",
+        "redis.setresp(3) return {double = ARGV[1]}",
+        "return loadstring(ARGV[1])()",
+        "return _G[ARGV[1]]",
+        "return assert(false, ARGV[1])",
+        "return nosuch(ARGV[1])",
+    ];
+    for protocol in [Protocol::Resp2, Protocol::Resp3] {
+        let mut subject = Subject::new(protocol);
+        for (number, way) in ways.iter().enumerate() {
+            let library =
+                format!("#!lua name=l{number}\nredis.register_function('f{number}', function(KEYS, ARGV) {way} end)");
+            let loaded = subject.command(&[b"FUNCTION".to_vec(), b"LOAD".to_vec(), library.into_bytes()]);
+            assert!(loaded.starts_with(b"$"), "{way}: {}", loaded.escape_ascii());
+            for text in texts {
+                let of_eval = [b"EVAL", way.as_bytes(), b"0", text.as_bytes()].map(<[u8]>::to_vec);
+                let name = format!("f{number}");
+                let of_function = [b"FCALL", name.as_bytes(), b"0", text.as_bytes()].map(<[u8]>::to_vec);
+                for request in [of_eval, of_function] {
+                    let reply = subject.command(&request);
+                    let length = reply_length(&reply).ok().flatten();
+                    assert_eq!(length, Some(reply.len()), "{protocol:?} {way} {text:?}: {}", reply.escape_ascii());
+                }
+            }
+        }
+    }
 }

@@ -94,14 +94,17 @@ impl Event {
         text
     }
 
-    /// What `LATENCY DOCTOR` says of an event.
-    pub(crate) fn told(&self, name: &str) -> String {
+    /// What `LATENCY DOCTOR` says of an event: the figures that redis-server tells, in the form that programs read them in.
+    pub(crate) fn told(&self, name: &str, now_s: u64) -> String {
         let count = self.samples.len().max(1) as u64;
         let mean = self.samples.iter().map(|sample| sample.ms).sum::<u64>() / count;
+        let deviation = self.samples.iter().map(|sample| sample.ms.abs_diff(mean)).sum::<u64>() / count;
+        let since_s = self.samples.front().map_or(0, |oldest| now_s.saturating_sub(oldest.unix_s)).max(1);
         format!(
-            "{name}: {} latency spikes (average {mean}ms, worst {}ms). \n",
+            "{name}: {} latency spikes (average {mean}ms, mean deviation {deviation}ms, period {:.2} sec). Worst all time event {}ms.",
             self.samples.len(),
-            self.samples.iter().map(|sample| sample.ms).max().unwrap_or(0)
+            since_s as f64 / count as f64,
+            self.most_ms
         )
     }
 }
@@ -119,6 +122,17 @@ fn age(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_doctor_tells_the_figures_of_redis() {
+        let mut latencies = Latencies::default();
+        [(900, 70), (904, 20), (905, 30)].into_iter().for_each(|(at_s, ms)| latencies.note("command", at_s, ms));
+        let told = latencies.events["command"].told("command", 912);
+        assert_eq!(
+            told,
+            "command: 3 latency spikes (average 40ms, mean deviation 20ms, period 4.00 sec). Worst all time event 70ms."
+        );
+    }
 
     #[test]
     fn one_second_has_one_sample_and_old_ones_go() {

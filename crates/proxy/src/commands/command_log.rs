@@ -13,6 +13,7 @@ use crate::session::Flow;
 use respool_command::{Command, Execute, Row, ServerCommand, text as texts};
 use respool_wire::{Args, Encoder};
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 /// How many entries are shown by default.
 const SHOWN: usize = 10;
@@ -72,7 +73,7 @@ impl CommandLog {
             S::LatencyReset => Ok(self.reset_latencies(args.from(2))),
             S::LatencyGraph => self.graph(args.at(2), now_s),
             // Without a threshold there is nothing to tell, which the engine says.
-            S::LatencyDoctor if terms.latency_ms > 0 => Ok(self.tell_latencies()),
+            S::LatencyDoctor if terms.latency_ms > 0 => Ok(self.tell_latencies(now_s)),
             _ => return None,
         })
     }
@@ -148,13 +149,15 @@ impl CommandLog {
         Ok(LogReply::Text(event.graph(&String::from_utf8_lossy(name), now_s)))
     }
 
-    fn tell_latencies(&self) -> LogReply {
+    fn tell_latencies(&self, now_s: u64) -> LogReply {
         let events = &self.latencies.events;
         let mut told = match events.len() {
             0 => "No latency spike was observed since the last LATENCY RESET.\n".to_owned(),
             len => format!("{len} events had latency spikes. SLOWLOG GET shows single commands.\n\n"),
         };
-        events.iter().for_each(|(name, event)| told += &event.told(name));
+        for (number, (name, event)) in events.iter().enumerate() {
+            let _ = writeln!(told, "{}. {}", number + 1, event.told(name, now_s));
+        }
         LogReply::Text(told)
     }
 }

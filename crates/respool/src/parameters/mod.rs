@@ -256,7 +256,7 @@ impl Parameters {
             let name = String::from_utf8_lossy(name);
             format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}")
         };
-        let mut rows = Vec::new();
+        let mut rows: Vec<(usize, &Parameter, &str)> = Vec::new();
         for (name, _) in pairs {
             let Some((place, row)) = find(name) else {
                 let name = String::from_utf8_lossy(name);
@@ -271,12 +271,14 @@ impl Parameters {
             if row.has(PROCESS) && asker.has_other_pools {
                 return Err(failed(name, "can't set config of the process: several pools share it"));
             }
-            if rows.iter().any(|(known, _)| *known == place) {
+            // As in Redis, the former name of a parameter is another one: the last word counts.
+            let named = row.name_said(name);
+            if rows.iter().any(|(.., known)| *known == named) {
                 return Err(failed(name, "duplicate parameter"));
             }
-            rows.push((place, row));
+            rows.push((place, row, named));
         }
-        for ((place, row), (_, value)) in rows.into_iter().zip(pairs) {
+        for ((place, row, named), (_, value)) in rows.into_iter().zip(pairs) {
             if row.name == PASSWORD {
                 // It need not be text, and only its hash is kept.
                 changes.push((place, String::new()));
@@ -293,7 +295,7 @@ impl Parameters {
                 }
                 Ok(tidied(row, value))
             });
-            changes.push((place, value.map_err(|why| failed(row.name.as_bytes(), &why))?));
+            changes.push((place, value.map_err(|why| failed(named.as_bytes(), &why))?));
         }
         Ok(Changes(changes))
     }
@@ -583,6 +585,12 @@ mod tests {
             all.prepare(&pairs, HERE).map(|changes| changes.0.len())
         };
         assert_eq!(prepared(&[("maxmemory", "1gb"), ("hz", "7"), ("port", "6379"), ("bind", "* -::*")]), Ok(4));
+        assert_eq!(
+            prepared(&[("lua-time-limit", "1"), ("busy-reply-threshold", "2")]),
+            Ok(2),
+            "two names, the last word counts"
+        );
+        assert_eq!(prepared(&[("maxmemory", ""), ("maxmemory-clients", "kb")]), Ok(2), "no digits are a zero");
         let failed = "ERR CONFIG SET failed (possibly related to argument ";
         for (pairs, error) in [
             (
@@ -596,6 +604,18 @@ mod tests {
             ),
             (&[("dir", "/")], &format!("{failed}'dir') - can't set protected config")),
             (&[("hz", "1"), ("HZ", "2")], &format!("{failed}'HZ') - duplicate parameter")),
+            (
+                &[("SLAVE-PRIORITY", "x")],
+                &format!("{failed}'slave-priority') - argument couldn't be parsed into an integer"),
+            ),
+            (
+                &[("slave-priority", "1"), ("Replica-Priority", "x")],
+                &format!("{failed}'replica-priority') - argument couldn't be parsed into an integer"),
+            ),
+            (
+                &[("proto-max-bulk-len", "")],
+                &format!("{failed}'proto-max-bulk-len') - argument must be between 1048576 and 9223372036854775807"),
+            ),
             (
                 &[("hz", "1"), ("timeout", "x")],
                 &format!("{failed}'timeout') - argument couldn't be parsed into an integer"),

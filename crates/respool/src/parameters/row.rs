@@ -103,6 +103,15 @@ impl Parameter {
         self.flags & flag != 0
     }
 
+    /// By which of its names it is called there.
+    #[must_use]
+    pub(super) fn name_said(&self, name: &[u8]) -> &'static str {
+        match self.alias {
+            Some(alias) if alias.as_bytes().eq_ignore_ascii_case(name) => alias,
+            _ => self.name,
+        }
+    }
+
     /// Whether it goes by that name, in any case.
     #[must_use]
     pub fn is_named(&self, name: &[u8]) -> bool {

@@ -113,7 +113,9 @@ pub(super) fn bytes(word: &str) -> Option<u64> {
         "gb" => 1 << 30,
         _ => return None,
     };
-    word[..digits].parse::<u64>().ok()?.checked_mul(unit)
+    // As in Redis, no digits are a zero.
+    let count = if digits == 0 { 0 } else { word[..digits].parse::<u64>().ok()? };
+    count.checked_mul(unit)
 }
 
 fn memory(word: &str, min: u64, max: u64) -> Result<String, Refusal> {

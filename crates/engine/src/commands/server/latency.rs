@@ -5,7 +5,7 @@
 use super::super::{Answer, Call, Fault};
 
 /// What `LATENCY DOCTOR` says.
-const DISABLED: &str = "Latency monitoring is disabled in this server: see PROXY LATENCY and the slow log.\n";
+const DISABLED: &str = "Latency monitoring is disabled. CONFIG SET latency-monitor-threshold <milliseconds> enables it; see PROXY LATENCY and the slow log, too.\n";
 
 /// `LATENCY DOCTOR`.
 pub(super) fn doctor(call: &mut Call<'_, '_>) -> Answer {

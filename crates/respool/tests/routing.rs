@@ -797,32 +797,6 @@ fn in_session_mode_each_client_has_a_connection_to_the_replica() {
     }
 }
 
-/// Errors of a node name a key as the node calls it: that is the tenant's own, and no other name of the node comes with it.
-#[test]
-fn a_tenant_sees_the_names_of_its_own_keys_at_the_node_alone() {
-    let users = ["t7", "t8"].map(|name| {
-        let user = format!("[users.{name}]\nrules = \"on >{name} ~* &* +@all\"\n");
-        format!("{user}[[routes]]\nname = \"{name}\"\nusers = [\"{name}\"]\nto = \"main\"\nadd = \"{name}:\"\n")
-    });
-    let served = Served::with(&users.concat());
-    let [mut one, mut other] = ["t7", "t8"].map(|name| {
-        let mut client = served.client();
-        assert_eq!(ask(&mut client, &format!("AUTH {name} {name}")), "+OK\r\n");
-        client
-    });
-    assert_eq!(ask(&mut other, "XGROUP CREATE s g $ MKSTREAM"), "+OK\r\n");
-    assert!(ask(&mut other, "XADD s * f v").starts_with('$'));
-    for words in ["XCLAIM s g c 0 1-1", "XAUTOCLAIM s g c 0 0", "XPENDING s g", "XGROUP DELCONSUMER s g c"] {
-        let told = ask(&mut one, words);
-        assert!(told.starts_with('-') && !told.contains("t8"), "{words}: {told:?}");
-        assert!(!told.starts_with("-NOGROUP ") || told.contains("'t7:s'"), "{words}: {told:?}");
-    }
-    assert!(ask(&mut one, "XPENDING s g").starts_with("-NOGROUP No such key 't7:s' or consumer group 'g'"));
-    // It names no key, and a node would say what it calls them.
-    assert!(ask(&mut one, "EVAL return{KEYS[1]} 1 s").contains("t7:s"));
-    assert_eq!(held_by(&served.own[0]).matches("t7:").count() + held_by(&served.own[1]).matches("t7:").count(), 0);
-}
-
 /// Patterns of SORT, and commands that list keys, tell one tenant nothing of another's keys.
 #[test]
 fn a_tenant_sorts_by_no_key_of_others() {

@@ -207,7 +207,7 @@ fn a_large_request_is_whole_at_one_stand_in_or_nowhere() {
         // The next request goes where requests of its key go now.
         let get = format!("GET\r\n${}\r\n{}", scene.key.len(), scene.key);
         for _ in 0..2 {
-            // The first may be for a node of which nobody knows yet that it is not there.
+            // The first may be for a node of which it is not known yet that it is not there.
             scene.bench.ask(client, &["GET", &scene.key.clone()]);
             pass_parts(&mut scene, there, &mut told, &whole);
         }

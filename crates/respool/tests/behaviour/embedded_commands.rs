@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::time::Instant;
 
 use respool_testkit::{Client, Likeness, RedisServer, are_alike, elements};
 
@@ -117,31 +116,5 @@ fn every_command_of_redis_7_is_answered_or_has_a_reason() -> io::Result<()> {
     );
     let settled: Vec<&String> = reasons.keys().filter(|name| !different.contains_key(*name)).collect();
     assert!(settled.is_empty(), "there is no difference left to explain: {settled:?}");
-    Ok(())
-}
-
-/// The quickest of several times of a request, in microseconds, and its reply.
-fn quickest(client: &mut Client, words: &str) -> io::Result<(u128, String)> {
-    let mut reply = String::new();
-    let mut times = Vec::new();
-    for _ in 0..5 {
-        let begin = Instant::now();
-        reply = client.ask(words)?;
-        times.push(begin.elapsed().as_micros());
-    }
-    Ok((times.into_iter().min().unwrap_or_default(), reply))
-}
-
-/// Both go through the whole string, and neither looks at each byte.
-#[test]
-fn bits_are_looked_for_as_fast_as_they_are_counted() -> io::Result<()> {
-    const BYTES: usize = 32 << 20;
-    let embedded = proxy(&[], &[])?;
-    let mut client = embedded.client()?;
-    client.ask(&format!("SETBIT bits {} 1", BYTES * 8 - 1))?;
-    let (counting, count) = quickest(&mut client, "BITCOUNT bits")?;
-    let (looking, place) = quickest(&mut client, "BITPOS bits 1")?;
-    assert_eq!([count, place], [":1\r\n".to_owned(), format!(":{}\r\n", BYTES * 8 - 1)]);
-    assert!(looking < 4 * counting, "{looking} us to look for a bit, {counting} us to count them");
     Ok(())
 }

@@ -585,3 +585,31 @@ fn what_was_begun_before_rights_were_taken_goes_on() -> io::Result<()> {
     assert!(ours[4].starts_with("*2\r\n") && ours[5].starts_with("-NOPERM "), "{ours:?}");
     Ok(())
 }
+
+/// Errors of a node name a key as the node calls it: that is the tenant's own, and no other name of the node comes with it.
+#[test]
+fn a_tenant_sees_the_names_of_its_own_keys_at_the_node_alone() -> io::Result<()> {
+    let node = RedisServer::start()?;
+    let tenants = ["t7", "t8"].map(|name| {
+        let user = format!("[users.{name}]\nrules = \"on >{name} ~* &* +@all\"\n");
+        format!("{user}[[routes]]\nname = \"{name}\"\nusers = [\"{name}\"]\nto = \"main\"\nadd = \"{name}:\"\n")
+    });
+    let (proxy, _directory) = with_file(&tenants.concat(), &node, &[])?;
+    let tenant = |name: &str| {
+        let mut client = proxy.client()?;
+        assert_eq!(client.ask(&format!("AUTH {name} {name}"))?, "+OK\r\n");
+        Ok::<_, io::Error>(client)
+    };
+    let (mut one, mut other) = (tenant("t7")?, tenant("t8")?);
+    assert_eq!(other.ask("XGROUP CREATE s g $ MKSTREAM")?, "+OK\r\n");
+    assert!(other.ask("XADD s * f v")?.starts_with('$'));
+    for words in ["XCLAIM s g c 0 1-1", "XAUTOCLAIM s g c 0 0", "XPENDING s g", "XGROUP DELCONSUMER s g c"] {
+        let told = one.ask(words)?;
+        assert!(told.starts_with('-') && !told.contains("t8"), "{words}: {told:?}");
+        assert!(!told.starts_with("-NOGROUP ") || told.contains("'t7:s'"), "{words}: {told:?}");
+    }
+    assert!(one.ask("XPENDING s g")?.starts_with("-NOGROUP No such key 't7:s' or consumer group 'g'"));
+    assert!(one.ask("EVAL return{KEYS[1]} 1 s")?.contains("t7:s"));
+    assert_eq!(node.client()?.ask("KEYS *")?, "*1\r\n$4\r\nt8:s\r\n");
+    Ok(())
+}

@@ -11,8 +11,10 @@ use std::{fmt, fs, io};
 use respool_testkit::{Client, RedisServer, Respool, Rng};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::excuses::{ADDRESS, DEATH, DISCONNECT, DRAIN, FULL, MOVE, NOTHING, SILENCE, Says};
+use super::integrity_faults;
 use super::layout::{COPIES, MOVED, NODES, Nodes};
-use super::ledger::{BACK, LEFT};
+use super::ledger::{BACK, GOES_ON, HELD, LEFT};
 use super::program::Program;
 use super::states::{COPIED, GUEST, LIMITED_BYTES, OWNER, limited};
 use super::throttled;
@@ -34,6 +36,10 @@ const STALLED_LIMIT: Duration = Duration::from_secs(60);
 const SETTLED: Duration = Duration::from_millis(1_500);
 /// A process that was succeeded ends within this time: its clients have half a second, twice, and their connections five.
 const HANDOVER_LIMIT: Duration = Duration::from_secs(20);
+/// A drained node that has not answered everything by then has a request that waits, and is not looked at.
+const EMPTY_LIMIT: Duration = Duration::from_millis(600);
+/// What servers do while they are to do nothing is looked at for so long at least.
+const LOOKED_AT_MIN: Duration = Duration::from_millis(60);
 /// By when all workers have settings that were changed.
 const MOVING: Duration = Duration::from_millis(400);
 /// Connections that a node that is full still lets in.
@@ -105,13 +111,29 @@ impl Fault {
         !matches!(self, Self::Move | Self::Reload | Self::Stop | Self::StopAndKill | Self::Handover)
     }
 
+    /// What clients may be told because of it.
+    fn says(self) -> &'static [Says] {
+        match self {
+            Self::Kill | Self::StopAndKill => DEATH,
+            Self::Pause | Self::Slow | Self::SlowCopy => SILENCE,
+            Self::Disconnect => DISCONNECT,
+            Self::Full => FULL,
+            Self::Move => MOVE,
+            Self::Drain => DRAIN,
+            Self::Reload => ADDRESS,
+            // Requests wait, what nodes have answered is read first, connections serve until others are ready, and no other clock than the
+            // machine's decides anything.
+            Self::Hold | Self::ClientPause | Self::Stop | Self::Reconnect | Self::Handover | Self::ClockStep => NOTHING,
+        }
+    }
+
     fn name(self) -> &'static str {
         Self::ALL.iter().find(|(fault, _)| *fault == self).map_or("", |(_, name)| name)
     }
 }
 
-/// Each comes once more than the others.
-const OFTEN: [Fault; 2] = [Fault::Handover, Fault::ClockStep];
+/// Each comes once more than the others: it is of several kinds.
+const OFTEN: [Fault; 4] = [Fault::Handover, Fault::ClockStep, Fault::Hold, Fault::Drain];
 
 #[derive(Default)]
 pub(super) struct Summary {
@@ -119,20 +141,32 @@ pub(super) struct Summary {
     listed: Vec<usize>,
     /// How often processes that have been succeeded did not read a client because of the rate of its user.
     pub(super) throttled: u64,
+    /// How many answers of nodes they found not to be what a proof says.
+    pub(super) integrity_faults: u64,
+    /// How often all nodes were held, and a drained one was, with nothing outstanding: what they did meanwhile was looked at.
+    held: usize,
+    emptied: usize,
 }
 
 impl Summary {
     /// Kinds of trouble that never came.
     pub(super) fn missing(&self) -> Vec<String> {
         let never = self.listed.iter().filter(|place| self.counts[**place] == 0);
-        never.map(|place| format!("no {}", Fault::ALL[*place].1)).collect()
+        let never = never.map(|place| format!("no {}", Fault::ALL[*place].1));
+        let unseen = [
+            (self.held, "order to wait with nothing outstanding"),
+            (self.emptied, "drained node without anything outstanding"),
+        ];
+        never.chain(unseen.into_iter().filter(|(times, _)| *times == 0).map(|(_, what)| format!("no {what}"))).collect()
     }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = self.counts.iter().zip(Fault::ALL).map(|(count, (_, name))| format!("{count} {name}"));
-        f.write_str(&counted.collect::<Vec<_>>().join(", "))
+        f.write_str(&counted.collect::<Vec<_>>().join(", "))?;
+        let Summary { held, emptied, .. } = self;
+        write!(f, "\nnodes did nothing in {held} orders to wait and {emptied} drains")
     }
 }
 
@@ -224,6 +258,9 @@ pub(super) struct Chaos<'a> {
     /// Waits for the end of a process that was succeeded.
     retired: Option<JoinHandle<io::Result<()>>>,
     throttled: u64,
+    integrity_faults: u64,
+    held: usize,
+    emptied: usize,
 }
 
 impl<'a> Chaos<'a> {
@@ -247,6 +284,9 @@ impl<'a> Chaos<'a> {
             settled: None,
             retired: None,
             throttled: 0,
+            integrity_faults: 0,
+            held: 0,
+            emptied: 0,
         }
     }
 
@@ -277,7 +317,8 @@ impl<'a> Chaos<'a> {
         }
         self.mark_left(true)?;
         self.await_retired()?;
-        summary.throttled = self.throttled;
+        (summary.throttled, summary.integrity_faults) = (self.throttled, self.integrity_faults);
+        (summary.held, summary.emptied) = (self.held, self.emptied);
         Ok(summary)
     }
 
@@ -300,18 +341,15 @@ impl<'a> Chaos<'a> {
             Fault::Drain => Nodes::one(node % NODES),
             Fault::SlowCopy => Nodes::one(COPIES + 1),
             Fault::Move => Nodes::one(MOVED),
-            // Requests wait, and connections are replaced by others first: clients must not be told of errors.
-            Fault::Hold | Fault::ClientPause | Fault::Reconnect => Nodes::NONE,
-            // What nodes have answered meanwhile is read before clients are told that they have not.
-            Fault::Stop => Nodes::NONE,
-            // The former process answers what it has begun, and no other clock than the machine's decides anything.
-            Fault::Handover | Fault::ClockStep => Nodes::NONE,
-            // The old connections serve until the new ones are ready.
+            Fault::Hold | Fault::ClientPause | Fault::Reconnect | Fault::Stop | Fault::Handover | Fault::ClockStep => {
+                Nodes::NONE
+            }
+            // Its address is another one then.
             Fault::Reload => Nodes::one(0),
             Fault::Disconnect => Nodes::ALL,
         };
         let server = if node == MOVED && self.form.has_moved { NODES + 2 } else { node };
-        let window = faults.begin(fault.name(), nodes);
+        let window = faults.begin(fault.name(), nodes, fault.says());
         match fault {
             Fault::Reload | Fault::Move | Fault::Reconnect => faults.note_change(Nodes::ALL),
             // Keys that are watched at a drained node count as changed.
@@ -349,8 +387,8 @@ impl<'a> Chaos<'a> {
             Fault::Hold => {
                 faults.begin_hold();
                 self.order("PROXY PAUSE", "+OK")?;
-                thread::sleep(length / 4);
-                let done = self.order("PROXY RESUME", "+OK");
+                let waits = rng.once_in(2) || self.held == 0;
+                let done = self.hold(waits, length / 4);
                 faults.end_hold(Instant::now());
                 done
             }
@@ -363,9 +401,11 @@ impl<'a> Chaos<'a> {
                 done
             }
             Fault::Drain => {
+                self.await_retired()?;
                 let name = format!("node{}", node % NODES);
                 self.order(&format!("PROXY DRAIN {name}"), "")?;
-                thread::sleep(length / 4);
+                let server = if node % NODES == MOVED && self.form.has_moved { NODES + 2 } else { node % NODES };
+                self.drained(&name, server, length / 4)?;
                 self.order(&format!("PROXY RESUME {name}"), "+OK")
             }
         };
@@ -373,6 +413,51 @@ impl<'a> Chaos<'a> {
             faults.end(window);
         }
         done
+    }
+
+    /// All requests wait for so long. If the order is answered once nothing is outstanding, no node does anything from then on.
+    fn hold(&mut self, waits: bool, length: Duration) -> io::Result<()> {
+        // An order is not for a process that was succeeded.
+        if waits {
+            self.await_retired()?;
+        }
+        let answer = self.respool.client()?.ask(if waits { "PROXY PAUSE WAIT" } else { "PROXY PAUSE" })?;
+        // What waits at a node outlasts the order's time.
+        if !(waits && answer.starts_with("-ERR the order holds, but ")) {
+            expect(&answer, "+OK")?;
+        }
+        let are_still = waits && answer.starts_with("+OK");
+        self.look_meanwhile(are_still, &[0, 1, 2, MOVED, COPIES, NODES + 2], length)?;
+        self.held += usize::from(are_still);
+        self.order("PROXY RESUME", "+OK")
+    }
+
+    /// The same for a node to which nothing more is sent, once it has answered everything.
+    fn drained(&mut self, name: &str, server: usize, length: Duration) -> io::Result<()> {
+        let mut operator = self.respool.client()?;
+        let begin = Instant::now();
+        let mut is_empty = false;
+        while !is_empty && begin.elapsed() < EMPTY_LIMIT {
+            is_empty = figure(&operator.ask("PROXY SHOW NODES")?, name, "outstanding")? == 0;
+            thread::sleep(Duration::from_millis(2));
+        }
+        self.look_meanwhile(is_empty, &[server], length)?;
+        self.emptied += usize::from(is_empty);
+        Ok(())
+    }
+
+    /// Waits, and has what servers do meanwhile looked at if they are to do nothing.
+    fn look_meanwhile(&self, are_still: bool, servers: &[usize], length: Duration) -> io::Result<()> {
+        let looked_at = if are_still { servers } else { &[] };
+        let mark = |key: &str| {
+            looked_at
+                .iter()
+                .try_for_each(|server| expect(&self.servers[*server].client()?.ask(&format!("SET {key} 1"))?, "+OK"))
+        };
+        mark(HELD)?;
+        // Long enough for every client to ask for something.
+        thread::sleep(length + LOOKED_AT_MIN * u32::from(are_still));
+        mark(GOES_ON)
     }
 
     /// The process stands still for so long, while something else happens.
@@ -392,6 +477,7 @@ impl<'a> Chaos<'a> {
     /// while the former process serves its clients on and drains.
     fn hand_over(&mut self, silent: Option<(usize, usize)>, length: Duration) -> io::Result<()> {
         self.throttled += throttled(self.respool)?;
+        self.integrity_faults += integrity_faults(self.respool)?;
         let handover = self.world.faults.begin_handover();
         let mut retired = self.program.succeed(self.respool)?;
         self.world.faults.watch.processors.note_proxy(self.respool.pid());
@@ -404,7 +490,7 @@ impl<'a> Chaos<'a> {
             }
         }));
         let Some((node, server)) = silent else { return Ok(()) };
-        let window = self.world.faults.begin("pauses of nodes in a handover", Nodes::one(node));
+        let window = self.world.faults.begin("pauses of nodes in a handover", Nodes::one(node), SILENCE);
         self.pause(server, length)?;
         self.world.faults.end(window);
         Ok(())
@@ -490,6 +576,13 @@ impl<'a> Chaos<'a> {
     fn order(&self, words: &str, beginning: &str) -> io::Result<()> {
         expect(&self.respool.client()?.ask(words)?, beginning)
     }
+}
+
+/// A figure of a node in a table of the console.
+fn figure(table: &str, node: &str, name: &str) -> io::Result<u64> {
+    let of_node = table.split("\r\n").skip_while(|word| *word != node).skip_while(|word| *word != name);
+    let figure = of_node.skip(1).find_map(|word| word.strip_prefix(':')?.parse().ok());
+    figure.ok_or_else(|| io::Error::other(format!("{name} of {node} is not in {table:?}")))
 }
 
 /// Ends all other connections to a server.

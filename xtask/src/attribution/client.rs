@@ -11,8 +11,9 @@ use respool_testkit::{Client, Rng, Stream, reply_length, request};
 
 use super::conversation::{Meanwhile, is_aside};
 use super::faults::Whereabouts;
+use super::layout::PHASE;
 use super::model::{Model, Span, Step, Verdict};
-use super::states::{OWNER, PHASE, State};
+use super::states::{OWNER, State};
 use super::tally::Tally;
 use super::world::World;
 

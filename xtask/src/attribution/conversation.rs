@@ -16,10 +16,12 @@ pub(super) enum Wanted {
     Exactly(String),
     /// A reply that begins so: the rest differs from one server to the next.
     Beginning(&'static str),
-    /// A number of a counter that all clients share.
-    Count(usize),
-    /// A value that some client wrote, or nothing.
-    Value,
+    /// What a counter or a queue that all clients share has come to by its write.
+    Total,
+    /// A value that some client wrote to this key, or nothing.
+    Value(String),
+    /// What a replica may answer of a key that no other client writes, the oldest first: not older than what it answered before.
+    Lagging(Vec<String>),
     /// The result of a transaction whose one request gives the old value: the same that this line got, unless another client
     /// came between and there is no result.
     SameAs(usize),
@@ -34,6 +36,8 @@ pub(super) struct Line {
     pub(super) wanted: Wanted,
     /// What it may get besides when something before it has failed or its node was replaced by another.
     or: Vec<String>,
+    /// It may get that as well where a node was in trouble of which nothing before it had to be told.
+    bends: bool,
     /// It is answered without a node.
     is_local: bool,
     /// What it writes, and into which database: the number of the write within the conversation.
@@ -61,7 +65,7 @@ pub(super) fn bulk(text: &str) -> String {
 pub(super) fn say(words: &str, wanted: impl Into<String>) -> Line {
     let words = words.split(' ').map(str::to_owned).collect();
     let wanted = Wanted::Exactly(wanted.into());
-    Line { words, wanted, or: Vec::new(), is_local: false, write: None, block: Block::None }
+    Line { words, wanted, or: Vec::new(), bends: false, is_local: false, write: None, block: Block::None }
 }
 
 /// A request that the proxy answers itself.
@@ -78,6 +82,11 @@ impl Line {
     pub(super) fn or(mut self, reply: impl Into<String>) -> Line {
         self.or.push(reply.into());
         self
+    }
+
+    /// The same where a node was in trouble.
+    pub(super) fn or_in_trouble(self, reply: impl Into<String>) -> Line {
+        Line { bends: true, ..self.or(reply) }
     }
 
     pub(super) fn gets(self, wanted: Wanted) -> Line {
@@ -118,8 +127,9 @@ impl Line {
             Wanted::Nothing => false,
             Wanted::Exactly(wanted) => reply == wanted.as_bytes(),
             Wanted::Beginning(wanted) => reply.starts_with(wanted.as_bytes()),
-            Wanted::Count(_) => number(reply).is_some_and(|number| number > 0),
-            Wanted::Value => reply == b"$-1\r\n" || value(reply).and_then(Id::of).is_some(),
+            Wanted::Total => number(reply).is_some_and(|number| number > 0),
+            Wanted::Value(_) => reply == b"$-1\r\n" || value(reply).and_then(Id::of).is_some(),
+            Wanted::Lagging(contents) => age(contents, reply).is_some(),
             Wanted::SameAs(line) => {
                 let read = before.get(*line).copied().unwrap_or_default();
                 // What was read is not known if that has failed.
@@ -186,11 +196,7 @@ impl Conversation {
                 self.note(part, database, fate, ledger);
             }
             if fate == Fate::Unknown {
-                match &line.wanted {
-                    Wanted::Count(counter) => *ledger.counted_perhaps.entry(*counter).or_default() += 1,
-                    Wanted::Element(_) => ledger.popped_perhaps += 1,
-                    _ => {}
-                }
+                ledger.popped_perhaps += u64::from(matches!(line.wanted, Wanted::Element(_)));
             }
         }
     }
@@ -218,6 +224,8 @@ impl Conversation {
         let mut late = None;
         // Something before has ended in another way than it does while all is well.
         let mut is_otherwise = false;
+        // The newest value that a replica has answered.
+        let mut seen_age = None;
         let mut queued: Vec<(u16, u8)> = Vec::new();
         let mut quiet: Vec<(u16, u8)> = Vec::new();
         for line in &self.lines {
@@ -234,7 +242,15 @@ impl Conversation {
             let is_spoilt = line.block == Block::Executes && meanwhile.faults.were_changed(self.nodes, meanwhile.since);
             let is_doubtful = first_error.is_some() || meanwhile.has_moved || is_spoilt || is_otherwise;
             let mut fate = Fate::Done;
-            let is_wanted = line.is_wanted(reply, &before);
+            let is_older = |contents: &[String]| {
+                let older = age(contents, reply).is_some_and(|age| seen_age.is_some_and(|seen| age < seen));
+                older && !is_troubled
+            };
+            let goes_back = matches!(&line.wanted, Wanted::Lagging(contents) if is_older(contents));
+            let is_wanted = line.is_wanted(reply, &before) && !goes_back;
+            if let Wanted::Lagging(contents) = &line.wanted {
+                seen_age = age(contents, reply).max(seen_age);
+            }
             if !is_wanted {
                 let is_error = reply.starts_with(b"-");
                 let error = meanwhile.faults.judge(reply, self.nodes, meanwhile.since);
@@ -243,7 +259,9 @@ impl Conversation {
                         fate = of_error;
                         first_error.get_or_insert_with(|| reply.to_vec());
                     }
-                    _ if is_doubtful && line.or.iter().any(|or| or.as_bytes() == *reply) => {
+                    _ if (is_doubtful || line.bends && is_troubled)
+                        && line.or.iter().any(|or| or.as_bytes() == *reply) =>
+                    {
                         is_otherwise = true;
                         // A transaction without a result is not done; a write that finds something else is.
                         fate = if line.block == Block::Executes { Fate::NotDone } else { Fate::Done };
@@ -265,7 +283,10 @@ impl Conversation {
                     _ => {
                         fate = Fate::Unknown;
                         let behind = before.iter().map(|reply| shown(reply)).collect::<Vec<_>>().join(", ");
-                        wrong.get_or_insert_with(|| format!("{} got {} behind {behind}", line.told(), shown(reply)));
+                        let changed = meanwhile.faults.last_change(self.nodes);
+                        wrong.get_or_insert_with(|| {
+                            format!("{} got {} behind {behind} ({changed})", line.told(), shown(reply))
+                        });
                     }
                 }
             } else if **reply == *b"*-1\r\n" {
@@ -311,11 +332,15 @@ impl Conversation {
 
     fn learn(&self, line: &Line, reply: &[u8], fate: Fate, ledger: &mut Ledger) {
         match &line.wanted {
-            Wanted::Count(counter) => match (fate, number(reply)) {
-                (Fate::Done, Some(number)) => ledger.counted.push((*counter, number)),
-                (Fate::Unknown, _) => *ledger.counted_perhaps.entry(*counter).or_default() += 1,
-                _ => {}
-            },
+            Wanted::Total => {
+                let id = line.write.map(|(part, _)| Id { client: self.client, seq: self.seq, part });
+                ledger.totals.extend(id.zip(number(reply)).filter(|_| fate == Fate::Done));
+            }
+            Wanted::Value(key) => {
+                if let Some(id) = value(reply).and_then(Id::of) {
+                    ledger.note_read(id, key);
+                }
+            }
             Wanted::Element(queue) => match element(reply, queue) {
                 Some(id) => ledger.popped.push(id),
                 None => ledger.popped_perhaps += u64::from(fate == Fate::Unknown),
@@ -339,6 +364,11 @@ fn split(mut replies: &[u8]) -> impl Iterator<Item = &[u8]> {
         replies = rest;
         Some(reply)
     })
+}
+
+/// The place of a reply among contents that are ordered by age.
+fn age(contents: &[String], reply: &[u8]) -> Option<usize> {
+    contents.iter().position(|content| content.as_bytes() == reply)
 }
 
 fn number(reply: &[u8]) -> Option<u64> {

@@ -1,17 +1,15 @@
 //! When which node was in trouble, and whether an error that a client was told can come from that.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 use std::time::{Duration, Instant};
 
+use super::excuses::{GRACE, SILENCE, Says};
 use super::layout::Nodes;
 use super::ledger::Fate;
 use super::stops::Stops;
 use super::watch::Watch;
-
-/// After its end a fault is still to be felt: what waited for its deadline is told, and lanes are dialled with pauses. Time in which
-/// the proxy stood still is no part of it.
-const GRACE: Duration = Duration::from_millis(1_500);
 
 /// After an order to go on has been answered, other workers may hold requests back for so long: it reaches them as a message,
 /// and a pause by the clock ends with the timers of each.
@@ -21,6 +19,8 @@ const HOLD_GRACE: Duration = Duration::from_millis(100);
 struct Window {
     kind: &'static str,
     nodes: Nodes,
+    /// What errors may come of it.
+    says: &'static [Says],
     until: Option<Instant>,
 }
 
@@ -80,6 +80,8 @@ pub(super) struct Faults {
     pub(super) watch: Watch,
     /// When the proxy stood still.
     pub(super) stops: Stops,
+    /// How many errors came of each fault, by what they said.
+    of_faults: Mutex<BTreeMap<(&'static str, Says), u64>>,
     /// Errors that a fault explains only because the proxy stood still since.
     by_stop: AtomicU64,
     /// Errors that no fault explains, about a server that answered no request at that time.
@@ -111,10 +113,10 @@ impl Faults {
         Faults { names, watch, ..Faults::default() }
     }
 
-    /// A fault of this kind begins. It lasts until [`Faults::end`] is called with the number that this returns.
-    pub(super) fn begin(&self, kind: &'static str, nodes: Nodes) -> usize {
+    /// A fault of this kind begins, of which such errors may come. It lasts until [`Faults::end`] is called with the number that this returns.
+    pub(super) fn begin(&self, kind: &'static str, nodes: Nodes, says: &'static [Says]) -> usize {
         let mut windows = self.windows.write().expect("no client panics");
-        windows.push(Window { kind, nodes, until: None });
+        windows.push(Window { kind, nodes, says, until: None });
         windows.len() - 1
     }
 
@@ -132,6 +134,20 @@ impl Faults {
         let changes = self.changes.read().expect("no client panics");
         let felt = self.stops.ran_since(since, GRACE);
         changes.iter().any(|(changed, at)| changed.meets(nodes) && felt.is_none_or(|felt| *at >= felt))
+    }
+
+    /// When something was changed there last, and which faults there were before.
+    pub(super) fn last_change(&self, nodes: Nodes) -> String {
+        let changes = self.changes.read().expect("no client panics");
+        let last = changes.iter().rev().find(|(changed, _)| changed.meets(nodes));
+        let windows = self.windows.read().expect("no client panics");
+        let told = |window: &Window| match window.until {
+            None => format!("{} of {:b}", window.kind, window.nodes.0),
+            Some(until) => format!("{} of {:b} {} ms before", window.kind, window.nodes.0, until.elapsed().as_millis()),
+        };
+        let faults: Vec<String> = windows.iter().rev().take(4).map(told).collect();
+        let changed = last.map_or("never".to_owned(), |(_, at)| format!("{} ms before", at.elapsed().as_millis()));
+        format!("changed {changed}; {}", faults.join(", "))
     }
 
     /// Requests are held back from now on.
@@ -174,9 +190,22 @@ impl Faults {
 
     /// Whether one of the nodes was in trouble then or later.
     fn were_in_trouble_after(&self, nodes: Nodes, felt: Option<Instant>) -> bool {
+        self.fault_after(nodes, felt, |_| true).is_some()
+    }
+
+    /// The last fault of one of the nodes then or later of which such an error may come.
+    fn fault_after(&self, nodes: Nodes, felt: Option<Instant>, may: impl Fn(&Window) -> bool) -> Option<&'static str> {
         let windows = self.windows.read().expect("no client panics");
-        let is_felt = |window: &Window| window.until.is_none_or(|until| felt.is_none_or(|felt| until >= felt));
-        windows.iter().rev().any(|window| window.nodes.meets(nodes) && is_felt(window))
+        let is_felt = |window: &&Window| window.until.is_none_or(|until| felt.is_none_or(|felt| until >= felt));
+        let mut of_nodes = windows.iter().rev().filter(|window| window.nodes.meets(nodes)).filter(is_felt);
+        of_nodes.find(|window| may(window)).map(|window| window.kind)
+    }
+
+    /// How many errors came of which fault.
+    pub(super) fn told_of(&self) -> String {
+        let of_faults = self.of_faults.lock().expect("no client panics");
+        let each = of_faults.iter().map(|((kind, says), count)| format!("{count} {says:?} of {kind}"));
+        each.collect::<Vec<_>>().join(", ")
     }
 
     /// What is known of the nodes at the time of a request that was sent then.
@@ -229,11 +258,18 @@ impl Faults {
         };
         let is_not_done = text.contains("was not sent") || text.contains("was not executed");
         let fate = if is_not_done { Fate::NotDone } else { known.map_or(Fate::Unknown, |(_, fate)| *fate) };
+        let says = Says::of(&text);
+        let grace = says.map_or(GRACE, Says::grace);
+        let felt_fault = self.stops.ran_since(since, grace);
         let felt = self.stops.ran_since(since, GRACE);
-        if self.were_in_trouble_after(about, felt) {
-            let is_by_stop = !self.were_in_trouble_after(about, since.checked_sub(GRACE));
+        let may = |window: &Window| says.is_some_and(|says| window.says.contains(&says));
+        if let Some((kind, says)) = self.fault_after(about, felt_fault, may).zip(says) {
+            let is_by_stop = self.fault_after(about, since.checked_sub(grace), may).is_none();
             self.by_stop.fetch_add(u64::from(is_by_stop), Ordering::Relaxed);
-        } else if felt.is_some_and(|felt| self.watch.were_paused(about, felt)) {
+            *self.of_faults.lock().expect("no client panics").entry((kind, says)).or_default() += 1;
+        } else if says.is_some_and(|says| SILENCE.contains(&says))
+            && felt.is_some_and(|felt| self.watch.were_paused(about, felt))
+        {
             self.by_silence.fetch_add(1, Ordering::Relaxed);
         } else if is_late(&text) && felt.is_some_and(|felt| self.watch.packet_loss.has_been(felt)) {
             self.by_packet_loss.fetch_add(1, Ordering::Relaxed);
@@ -273,6 +309,7 @@ const KNOWN: [(&str, Fate); 12] = [
 
 #[cfg(test)]
 mod tests {
+    use super::super::excuses::{DEATH, DRAIN};
     use super::super::packet_loss::PacketLoss;
     use super::super::processors::Processors;
     use super::*;
@@ -310,7 +347,7 @@ mod tests {
         let late = b"-ERR node node1 did not answer within 250 ms; the command may or may not have been executed\r\n";
         let both = Nodes::one(0).and(Nodes::one(1));
         assert!(faults.judge(down, both, before).is_err(), "nothing has happened");
-        let number = faults.begin("kills of nodes", Nodes::one(1));
+        let number = faults.begin("kills of nodes", Nodes::one(1), DEATH);
         assert_eq!(faults.judge(down, both, before), Ok(Fate::NotDone));
         assert_eq!(faults.judge(late, both, before), Ok(Fate::Unknown));
         assert!(faults.judge(down, Nodes::one(0), before).is_err(), "another node");
@@ -322,6 +359,21 @@ mod tests {
     }
 
     #[test]
+    fn a_fault_excuses_what_can_come_of_it_and_nothing_else() {
+        let faults = Faults::new(vec!["node0".into()], Watch::default());
+        let before = Instant::now();
+        let number = faults.begin("drains of a node", Nodes::one(0), DRAIN);
+        let drained = b"-ERR node node0 is not available: it was drained by an operator; the command was not sent\r\n";
+        let refused = b"-ERR node node0 is not available: could not be reached (refused); the command was not sent\r\n";
+        assert_eq!(faults.judge(drained, Nodes::one(0), before), Ok(Fate::NotDone));
+        assert!(faults.judge(refused, Nodes::one(0), before).is_err(), "a drained node is there");
+        faults.end(number);
+        faults.begin("kills of nodes", Nodes::one(0), DEATH);
+        assert_eq!(faults.judge(refused, Nodes::one(0), before), Ok(Fate::NotDone));
+        assert_eq!(faults.told_of(), "1 Drained of drains of a node, 1 Refused of kills of nodes");
+    }
+
+    #[test]
     fn what_the_proxy_had_no_time_to_tell_is_told_later() {
         let gone = b"-ERR node node1 closed the connection; the command may or may not have been executed\r\n";
         let mut faults = Faults::new(vec!["node0".into(), "node1".into()], Watch::default());
@@ -330,11 +382,14 @@ mod tests {
         faults.stops = Stops::of(begin, end, 0);
         assert!(faults.judge(gone, Nodes::ALL, begin).is_err(), "a stop is no fault of a node");
         assert!(faults.judge(gone, Nodes::ALL, end).is_err(), "a stop is no fault of a node");
-        let number = faults.begin("kills of nodes", Nodes::one(1));
+        let number = faults.begin("kills of nodes", Nodes::one(1), DEATH);
         faults.end(number);
-        for (at, is_explained) in [(end, true), (end + GRACE / 2, true), (end + GRACE + GRACE / 2, false)] {
+        let grace = Says::Closed.grace();
+        for (at, is_explained) in [(end, true), (end + grace / 2, true), (end + grace + grace / 2, false)] {
             assert_eq!(faults.judge(gone, Nodes::ALL, at).is_ok(), is_explained);
-            assert_eq!(faults.were_in_trouble(Nodes::one(1), at), is_explained);
+        }
+        for (at, is_felt) in [(end, true), (end + GRACE / 2, true), (end + GRACE + GRACE / 2, false)] {
+            assert_eq!(faults.were_in_trouble(Nodes::one(1), at), is_felt);
         }
         assert_eq!(faults.by_stop(), 2);
         assert!(faults.judge(gone, Nodes::one(0), end).is_err(), "another node");

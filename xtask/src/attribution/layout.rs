@@ -1,5 +1,7 @@
 //! The nodes that clients ask: how many there are, what each is for, and keys of each.
 
+/// Numbers of clients in one phase of the run and in the next are so far apart.
+pub(super) const PHASE: u64 = 1_000_000;
 pub(super) const NODES: usize = 4;
 /// The node that another server takes the place of, now and then.
 pub(super) const MOVED: usize = NODES - 1;

@@ -10,6 +10,7 @@
 mod chaos;
 mod client;
 mod conversation;
+mod excuses;
 mod faults;
 mod layout;
 mod ledger;
@@ -56,6 +57,13 @@ const TAGS_MAX: usize = 1_000;
 /// few of them, and a proxy that is late all the time is not to hide behind them.
 const LATE_MAX: u64 = 100;
 const REQUESTS_PER_LATE: u64 = 100_000;
+/// Of a thousand requests, so many may be explained by a server that was silent although nothing was done to it, and by a fault that was felt
+/// later because the process stood still; of as many replies, so many may be errors; and of as many writes, so many may have an outcome that
+/// their clients do not know. A proxy that fails more often than it has to is not to hide behind faults.
+const BY_SILENCE_PER_MILLE_MAX: u64 = 1;
+const BY_STOP_PER_MILLE_MAX: u64 = 1;
+const ERRORS_PER_MILLE_MAX: u64 = 100;
+const UNKNOWN_PER_MILLE_MAX: u64 = 120;
 /// The share of the requests that comes when the process is succeeded and ends.
 const LEAVING_DIVISOR: u64 = 20;
 /// The share of the requests that comes without routes, which refuse what is possible without them.
@@ -129,7 +137,8 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     let mut servers = start_servers()?;
     let directory = TempDir::new()?;
     let settings_file = directory.join("respool.toml");
-    let form = Form::new(is_routed, options.default_dial_rate, options.clients);
+    // One of the two deployments has the rate that users have.
+    let form = Form::new(is_routed, options.default_dial_rate || !is_routed, options.clients);
     fs::write(&settings_file, chaos::settings(&servers, form))?;
     let clock = WallClock::new()?;
     let program = program(options, &settings_file, &clock)?;
@@ -159,7 +168,7 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
         .enumerate()
         .for_each(|(number, server)| processors.note_server(Nodes::one(node_of(number)), server.pid()));
     processors.note_proxy(respool.pid());
-    let summary = thread::scope(|scope| {
+    let (summary, integrity_faults) = thread::scope(|scope| {
         world.faults.watch.begin(scope);
         let of_chaos = (&program, &clock, &*settings_file, form);
         let summary = phases(options, &world, &mut servers, &mut respool, of_chaos, requests);
@@ -176,6 +185,8 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
         faults.by_silence()
     );
     println!("{} errors of faults that were felt later because the process stood still", faults.by_stop());
+    println!("{}", faults.told_of());
+    println!("{integrity_faults} replies that were not those of their requests, as a proof says");
     println!(
         "{} errors after the kernel had lost packets, {} in all, to which nothing was done",
         faults.by_packet_loss(),
@@ -187,8 +198,16 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     );
     let audit = ledger::audit(&ledger.into_inner().expect("no client panics"), &logs(&servers)?, &faults.stops);
     println!(
-        "{} writes compared with the nodes' own logs: {} of unknown outcome, of which {} were done; {} counts, {} elements",
-        audit.writes, audit.unknown, audit.unknown_done, audit.counts, audit.pops
+        "{} writes compared with the nodes' own logs: {} of unknown outcome, of which {} were done; {} totals, {} shared values \
+         that were read, {} transactions, {} elements, {} times requests were held",
+        audit.writes,
+        audit.unknown,
+        audit.unknown_done,
+        audit.totals,
+        audit.reads,
+        audit.blocks,
+        audit.pops,
+        audit.holds
     );
     audit.described.iter().for_each(|complaint| println!("  {complaint}"));
     let mut complaints = tally.complaints();
@@ -201,8 +220,23 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
             complaints.push(format!("{late} late nodes are explained by {what} alone, more than {late_max}"));
         }
     }
+    for (count, of, per_mille_max, what) in [
+        (faults.by_silence(), requests, BY_SILENCE_PER_MILLE_MAX, "errors are explained by a silent server alone"),
+        (faults.by_stop(), requests, BY_STOP_PER_MILLE_MAX, "errors are explained by a stop of the process"),
+        (tally.errors(), tally.replies, ERRORS_PER_MILLE_MAX, "replies are errors"),
+        (audit.unknown as u64, audit.writes as u64, UNKNOWN_PER_MILLE_MAX, "writes have an outcome that is not known"),
+    ] {
+        // A short run has few requests and as many faults.
+        let max = of.max(COMPLETE_REQUESTS_MIN) * per_mille_max / 1_000;
+        if count > max {
+            complaints.push(format!("{count} {what}, more than {max}"));
+        }
+    }
+    if integrity_faults > 0 {
+        complaints.push(format!("{integrity_faults} replies of nodes did not prove to be those of their requests"));
+    }
     if !options.calm && requests >= COMPLETE_REQUESTS_MIN {
-        complaints.extend(tally.missing(&states));
+        complaints.extend(tally.missing(&states, requests));
         complaints.extend(summary.missing());
     }
     if !complaints.is_empty() {
@@ -220,7 +254,7 @@ fn phases(
     respool: &mut Respool,
     (program, clock, settings_file, form): (&Program, &WallClock, &Path, Form),
     requests: u64,
-) -> Result<chaos::Summary, Box<dyn std::error::Error>> {
+) -> Result<(chaos::Summary, u64), Box<dyn std::error::Error>> {
     let per_client = requests.div_ceil(options.clients);
     all_clients(options, world, per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::WarmUp);
     let base = settle(respool, None)?;
@@ -252,13 +286,15 @@ fn phases(
         base.resident_bytes as f64 / 1e6,
         after.resident_bytes as f64 / 1e6
     );
+    // The last process is asked before it goes.
+    let integrity_faults = summary.integrity_faults + integrity_faults(respool)?;
     let leaving = per_client.div_ceil(LEAVING_DIVISOR);
     thread::scope(|scope| {
         let succession = scope.spawn(|| succeed(program, world, respool, leaving * options.clients));
         all_clients(options, world, leaving, Behaviour::Leaving);
         succession.join().expect("the successor's thread does not panic")
     })?;
-    Ok(summary)
+    Ok((summary, integrity_faults))
 }
 
 /// How often a client was not read for a while because of the rate of its user.
@@ -266,6 +302,11 @@ fn throttled(respool: &Respool) -> io::Result<u64> {
     let info = respool.client()?.ask("INFO")?;
     let told = info.lines().find_map(|line| line.trim_end().strip_prefix("throttled:")?.parse().ok());
     told.ok_or_else(|| io::Error::other("INFO does not say how often clients were throttled"))
+}
+
+/// How many batches of replies were found not to be answered in order, where that is proved.
+fn integrity_faults(respool: &Respool) -> io::Result<u64> {
+    respool.client()?.figure("proxy", "integrity_faults")
 }
 
 /// The states of this run.

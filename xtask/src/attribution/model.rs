@@ -130,12 +130,14 @@ struct Key {
     connection_at_write: u32,
 }
 
+/// How often nodes had been replaced by other servers before a request was sent, and when it was answered.
+type Moves = (u64, u64);
+
 /// What may have happened between a request and its reply.
 #[derive(Clone, Copy)]
 pub(super) struct Span<'f> {
     pub(super) meanwhile: Meanwhile<'f>,
-    /// How often nodes had been replaced by other servers, before and after.
-    pub(super) moves: (u64, u64),
+    pub(super) moves: Moves,
 }
 
 /// The state of one client's own keys as its replies tell it.
@@ -263,7 +265,7 @@ impl Model {
                 reply == b"+OK\r\n"
             }
             Step::Swap { key, seq } => {
-                let is_right = self.is_content(*key, reply, span.moves.1);
+                let is_right = self.is_content(*key, reply, span.moves);
                 self.write(*key, Some(*seq), span.moves.0);
                 is_right
             }
@@ -272,12 +274,12 @@ impl Model {
                 reply == b"+OK\r\n"
             }
             Step::Del { keys } => {
-                let is_right = self.is_count(reply, keys, span.moves.1);
+                let is_right = self.is_count(reply, keys, span.moves);
                 keys.iter().for_each(|&key| self.write(key, None, span.moves.0));
                 is_right
             }
-            Step::Get { key } => self.is_content(*key, reply, span.moves.1),
-            Step::Mget { keys } => self.are_contents(keys, reply, span.moves.1),
+            Step::Get { key } => self.is_content(*key, reply, span.moves),
+            Step::Mget { keys } => self.are_contents(keys, reply, span.moves),
             Step::Echo { seq } | Step::Ping { seq } => is_bulk(reply, &self.token(*seq)),
             Step::Unknown { .. } | Step::State { .. } => false,
         };
@@ -362,16 +364,17 @@ impl Model {
 
     /// Whether another server than the one that the last write reached may answer: while a node is replaced, each worker takes the new
     /// settings in its turn, and a client that has connected again may be with another worker.
-    fn may_be_elsewhere(&self, number: usize, moves: u64) -> bool {
+    fn may_be_elsewhere(&self, number: usize, moves: Moves) -> bool {
         let key = &self.keys[number];
-        let is_moving = !moves.is_multiple_of(2) && moves == key.moves_at_write;
+        // Before the request was sent or when it was answered: it may have been done at either time.
+        let is_moving = [moves.0, moves.1].iter().any(|moves| !moves.is_multiple_of(2) && *moves == key.moves_at_write);
         node_of(number) == MOVED && is_moving && self.ledger.connection != key.connection_at_write
     }
 
-    fn may_be(&self, number: usize, content: Content, moves: u64) -> bool {
+    fn may_be(&self, number: usize, content: Content, moves: Moves) -> bool {
         let key = &self.keys[number];
-        let is_moving = !moves.is_multiple_of(2);
-        let is_lost = content.is_none() && node_of(number) == MOVED && (moves != key.moves_at_write || is_moving);
+        let is_moving = !moves.1.is_multiple_of(2);
+        let is_lost = content.is_none() && node_of(number) == MOVED && (moves.1 != key.moves_at_write || is_moving);
         let is_older = content.is_some_and(|seq| key.known.is_none_or(|known| seq < known));
         let is_elsewhere = is_older && self.may_be_elsewhere(number, moves);
         key.known == content || is_lost || is_elsewhere || key.unknown.contains(&content)
@@ -382,7 +385,7 @@ impl Model {
         key.known.is_some() || key.unknown.iter().any(Option::is_some)
     }
 
-    fn is_content(&self, key: usize, bulk: &[u8], moves: u64) -> bool {
+    fn is_content(&self, key: usize, bulk: &[u8], moves: Moves) -> bool {
         if bulk == b"$-1\r\n" {
             return self.may_be(key, None, moves);
         }
@@ -391,7 +394,7 @@ impl Model {
         written.is_some_and(|seq| is_bulk(bulk, &self.value(key, seq)) && self.may_be(key, Some(seq), moves))
     }
 
-    fn are_contents(&self, keys: &[usize], reply: &[u8], moves: u64) -> bool {
+    fn are_contents(&self, keys: &[usize], reply: &[u8], moves: Moves) -> bool {
         let head = format!("*{}\r\n", keys.len());
         let Some(mut rest) = reply.strip_prefix(head.as_bytes()) else { return false };
         keys.iter().all(|&key| {
@@ -402,7 +405,7 @@ impl Model {
         })
     }
 
-    fn is_count(&self, reply: &[u8], keys: &[usize], moves: u64) -> bool {
+    fn is_count(&self, reply: &[u8], keys: &[usize], moves: Moves) -> bool {
         let count = reply.strip_prefix(b":").and_then(|rest| rest.strip_suffix(b"\r\n"));
         let count = count.and_then(|digits| std::str::from_utf8(digits).ok()?.parse::<usize>().ok());
         let surely = keys.iter().filter(|&&key| !self.may_be(key, None, moves)).count();
@@ -501,6 +504,7 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
 mod tests {
     use std::time::Instant;
 
+    use super::super::excuses::DEATH;
     use super::super::faults::Faults;
     use super::super::watch::Watch;
     use super::*;
@@ -595,7 +599,7 @@ mod tests {
         let late = b"-ERR node node3 did not answer within 250 ms; the command may or may not have been executed\r\n";
         assert!(matches!(bench.check(&set, late), Verdict::Late(_)), "nothing was done to the node");
         bench.model.forget_uncertain(0);
-        bench.faults.begin("kills of nodes", Nodes::one(3));
+        bench.faults.begin("kills of nodes", Nodes::one(3), DEATH);
         assert!(matches!(bench.check(&set, late), Verdict::Failed(_)));
         let get = Step::Get { key: 3 };
         assert!(is_right(bench.check(&get, b"$-1\r\n")));
@@ -612,7 +616,7 @@ mod tests {
     #[test]
     fn errors_of_other_requests_are_wrong() {
         let mut bench = Bench::new(7);
-        bench.faults.begin("kills of nodes", Nodes::ALL);
+        bench.faults.begin("kills of nodes", Nodes::ALL, DEATH);
         let get = Step::Get { key: 3 };
         let unknown_words =
             |token: &str| format!("-ERR unknown command 'NOSUCH7', with args beginning with: '{token}' \r\n");
@@ -633,7 +637,7 @@ mod tests {
         let reply = |elements: &[&[u8]]| [b"*3\r\n".as_slice(), &elements.concat()].concat();
         assert!(is_right(bench.check(&mget, &reply(&[&first, &second, &first]))));
         assert!(is_wrong(bench.check(&mget, &reply(&[&second, &first, &first]))));
-        let is_count = |bench: &Bench, reply: &[u8]| bench.model.is_count(reply, &[1, 2, 3], 0);
+        let is_count = |bench: &Bench, reply: &[u8]| bench.model.is_count(reply, &[1, 2, 3], (0, 0));
         assert!(!is_count(&bench, b":1\r\n") && !is_count(&bench, b":3\r\n"));
         assert!(is_right(bench.check(&Step::Del { keys: vec![1, 2, 3] }, b":2\r\n")));
         assert!(is_right(bench.check(&Step::Get { key: 1 }, b"$-1\r\n")));

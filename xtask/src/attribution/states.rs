@@ -8,8 +8,8 @@
 use respool_testkit::Rng;
 
 use super::conversation::{Conversation, Line, Wanted, bulk, locally, quietly, say};
-use super::layout::{COPIES, Layout, MOVED, NODES, Nodes};
-use super::ledger::{Id, counter_key, queue_key};
+use super::layout::{COPIES, Layout, NODES, Nodes, PHASE};
+use super::ledger::{BLOCK, INCREMENT, Id, counter_key, queue_key};
 
 /// The user of [`State::Guest`], whose rules the settings of the run say, and its password.
 pub(super) const GUEST: [&str; 2] = ["guest", "welcome"];
@@ -25,8 +25,6 @@ const SCRIPT: &str = "return{ARGV[1]}";
 const SCRIPT_HASH: &str = "f6b4c78f76c83eb675e073aa8975b476fd501252";
 /// Keys on each node that all clients share, of each kind: few, so that clients meet.
 const SHARED: usize = 3;
-/// Numbers of clients in one phase of the run and in the next are so far apart.
-pub(super) const PHASE: u64 = 1_000_000;
 /// Numbers of writes of a conversation begin here; lower ones are numbers of keys.
 const PART: u16 = 100;
 /// Every name of the keys that a route sends to the pool with a replica begins so.
@@ -196,8 +194,6 @@ impl State {
         let is_copied = matches!(self, State::ContendedCopy | State::Copied);
         let node = match self {
             _ if is_copied => COPIES,
-            // A counter begins anew on the server that takes the place of another.
-            State::Counted => seq as usize % MOVED,
             _ => seq as usize % NODES,
         };
         let nodes = if is_copied { Nodes::one(COPIES).and(Nodes::one(COPIES + 1)) } else { Nodes::one(node) };
@@ -210,12 +206,13 @@ impl State {
                 contended(&format!("{}{{{tag}}}:shared:{shared}", if is_copied { COPIED } else { "" }), &mark(PART))
             }
             State::Counted => {
-                let counter = node * SHARED + shared;
-                vec![say(&format!("INCR {}", counter_key(tag, counter)), "").gets(Wanted::Count(counter))]
+                let increment = Id { client, seq, part: INCREMENT }.increment();
+                let count = say(&format!("INCRBY {} {increment}", counter_key(tag, shared)), "");
+                vec![count.gets(Wanted::Total).writes(INCREMENT, 0)]
             }
             State::Pushing => {
                 let push = say(&format!("RPUSH {} {}", queue_key(tag, shared), mark(PART)), "");
-                vec![push.gets(Wanted::Beginning(":")).writes(PART, 0)]
+                vec![push.gets(Wanted::Total).writes(PART, 0)]
             }
             State::Popping => {
                 let queue = queue_key(tag, shared);
@@ -233,7 +230,6 @@ impl State {
                 | State::Selected
                 | State::MovedTransaction
                 | State::Reset
-                | State::Script
         );
         let nodes = if is_anywhere { Nodes::ALL } else { nodes };
         Conversation { lines, node: node as u8, nodes, client, seq }
@@ -262,31 +258,36 @@ impl State {
         let (ok, queued, nothing, nil) = ("+OK\r\n", "+QUEUED\r\n", "$-1\r\n", "*-1\r\n");
         let value = |part: u16| mark(part);
         let set = |part: u16| format!("SET {key} {} EX 60", value(part));
+        // The writes of a transaction, to two keys.
+        let [one, other] = [(&*key, BLOCK), (&*format!("{key}:other"), BLOCK + 1)]
+            .map(|(key, part)| (format!("SET {key} {} EX 60", value(part)), part));
+        let both =
+            |database: u8| [&one, &other].map(|(set, part)| say(set, "+QUEUED\r\n").writes(*part, database).queued());
+        let of_block = bulk(&value(BLOCK));
         let get = format!("GET {key}");
         let told = |what: &str, count: u8| format!("3\r\n{}{}:{count}\r\n", bulk(what), bulk(token));
         let first = bulk(&value(PART));
         match self {
             State::Transaction | State::Watching => {
                 let watch = (self == State::Watching).then(|| say(&format!("WATCH {key}"), ok));
-                let result = format!("*2\r\n+OK\r\n{first}");
-                let block = [
-                    locally("MULTI", ok),
-                    say(&set(PART), queued).writes(PART, 0).queued(),
-                    say(&get, queued).queued(),
-                    say("EXEC", result).or(nil).executes(),
-                ];
-                watch.into_iter().chain(block).collect()
+                let result = format!("*3\r\n+OK\r\n+OK\r\n{of_block}");
+                let end = [say(&get, queued).queued(), say("EXEC", result).or(nil).executes()];
+                watch.into_iter().chain([locally("MULTI", ok)]).chain(both(0)).chain(end).collect()
             }
-            State::MovedTransaction => vec![
-                locally("MULTI", ok),
-                say("SELECT 5", queued).queued(),
-                say(&set(PART), queued).writes(PART, 5).queued(),
-                say(&get, queued).queued(),
-                say("SELECT 0", queued).queued(),
-                say("EXEC", format!("*4\r\n+OK\r\n+OK\r\n{first}+OK\r\n")).executes(),
-                // A block that failed in the midst leaves its session where it was.
-                say("SELECT 0", ok),
-            ],
+            State::MovedTransaction => {
+                let [set, set_other] = both(5);
+                vec![
+                    locally("MULTI", ok),
+                    say("SELECT 5", queued).queued(),
+                    set,
+                    set_other,
+                    say(&get, queued).queued(),
+                    say("SELECT 0", queued).queued(),
+                    say("EXEC", format!("*5\r\n+OK\r\n+OK\r\n+OK\r\n{of_block}+OK\r\n")).executes(),
+                    // A block that failed in the midst leaves its session where it was.
+                    say("SELECT 0", ok),
+                ]
+            }
             State::Discarded => vec![
                 locally("MULTI", ok),
                 say(&set(PART), queued).writes(PART, 0).queued(),
@@ -319,7 +320,8 @@ impl State {
             State::Listening => vec![
                 hello(3),
                 say(&format!("SUBSCRIBE {token}"), format!(">{}", told("subscribe", 1))),
-                say(&format!("PUBLISH {token} {token}"), "").gets(Wanted::Beginning(":")),
+                // No other client subscribes to it. A node may have lost its subscriptions since, which are being made again.
+                say(&format!("PUBLISH {token} {token}"), ":1\r\n").or_in_trouble(":0\r\n"),
                 locally(&format!("ECHO {token}"), bulk(token)),
                 say(&format!("UNSUBSCRIBE {token}"), format!(">{}", told("unsubscribe", 0))),
                 hello(2),
@@ -404,11 +406,16 @@ impl State {
             ],
             State::Copied => {
                 let key = format!("{COPIED}{key}");
+                // The replica may not have it yet, or may have what is written behind it; and what it has had it has.
+                let contents = vec![nothing.to_owned(), first.clone(), bulk(&value(PART + 1))];
+                let read = || say(&format!("GET {key}"), "").gets(Wanted::Lagging(contents.clone()));
+                let swap = say(&format!("SET {key} {} EX 60 GET", value(PART + 1)), &*first);
                 vec![
                     say(&format!("SET {key} {} EX 60", value(PART)), ok).writes(PART, 0),
-                    // The replica may not have it yet.
-                    say(&format!("GET {key}"), "").gets(Wanted::Value),
-                    say(&format!("SET {key} {} EX 60 GET", value(PART + 1)), &*first).or(nothing).writes(PART + 1, 0),
+                    read(),
+                    swap.or(nothing).writes(PART + 1, 0),
+                    read(),
+                    read(),
                 ]
             }
             State::Large => {
@@ -458,7 +465,7 @@ impl State {
 fn contended(key: &str, value: &str) -> Vec<Line> {
     vec![
         say(&format!("WATCH {key}"), "+OK\r\n"),
-        say(&format!("GET {key}"), "").gets(Wanted::Value),
+        say(&format!("GET {key}"), "").gets(Wanted::Value(key.to_owned())),
         locally("MULTI", "+OK\r\n"),
         say(&format!("SET {key} {value} GET"), "+QUEUED\r\n").writes(PART, 0).queued(),
         say("EXEC", "").gets(Wanted::SameAs(1)).executes(),
@@ -475,6 +482,7 @@ mod tests {
     use std::time::Instant;
 
     use super::super::conversation::{Meanwhile, Outcome, is_aside};
+    use super::super::excuses::DEATH;
     use super::super::faults::Faults;
     use super::super::ledger::{Fate, Ledger};
     use super::super::watch::Watch;
@@ -498,12 +506,13 @@ mod tests {
 
     fn troubled() -> Faults {
         let faults = calm();
-        faults.begin("kills of nodes", Nodes::one(0));
+        faults.begin("kills of nodes", Nodes::one(0), DEATH);
         faults
     }
 
     const DOWN: &str = "-ERR node node0 is not available: refused; the command was not sent\r\n";
     const VALUE: &str = "$10\r\n4:c7:w100:\r\n";
+    const OF_BLOCK: &str = "$10\r\n4:c7:w200:\r\n";
 
     fn is_wrong(outcome: &Outcome) -> bool {
         matches!(outcome, Outcome::Wrong(_))
@@ -511,10 +520,11 @@ mod tests {
 
     #[test]
     fn only_its_own_replies_are_right() {
-        let right = |rest: &str| format!("+OK\r\n+QUEUED\r\n+QUEUED\r\n{rest}");
-        let (outcome, ledger) = check(State::Transaction, &right(&format!("*2\r\n+OK\r\n{VALUE}")), &calm());
+        let right = |rest: &str| format!("+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n{rest}");
+        let result = right(&format!("*3\r\n+OK\r\n+OK\r\n{OF_BLOCK}"));
+        let (outcome, ledger) = check(State::Transaction, &result, &calm());
         assert_eq!((outcome, ledger.writes[0].fate), (Outcome::Right, Fate::Done));
-        let anothers = right("*2\r\n+OK\r\n$10\r\n4:c8:w100:\r\n");
+        let anothers = right("*3\r\n+OK\r\n+OK\r\n$10\r\n4:c8:w200:\r\n");
         assert!(is_wrong(&check(State::Transaction, &anothers, &troubled()).0), "another one's value");
         assert!(is_wrong(&check(State::Transaction, &right("*-1\r\n"), &calm()).0), "no other client writes the key");
         assert!(is_wrong(&check(State::Transaction, &right(DOWN), &calm()).0), "nothing was done to the node");
@@ -524,12 +534,28 @@ mod tests {
 
     #[test]
     fn trouble_is_no_licence_for_other_lines() {
-        let local = format!("{DOWN}+QUEUED\r\n+QUEUED\r\n*2\r\n+OK\r\n{VALUE}");
+        let local = format!("{DOWN}+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n+OK\r\n+OK\r\n{OF_BLOCK}");
         assert!(is_wrong(&check(State::Transaction, &local, &troubled()).0), "MULTI needs no node");
         let queued = ":1\r\n+QUEUED\r\n";
         assert!(is_wrong(&check(State::Served, queued, &troubled()).0), "another one's reply");
         let misplaced = format!("{DOWN}+OK\r\n{VALUE}+OK\r\n{VALUE}");
         assert!(is_wrong(&check(State::Selected, &misplaced, &troubled()).0), "written to the database before");
+    }
+
+    #[test]
+    fn a_replica_does_not_go_back() {
+        let newer = VALUE.replace("w100", "w101");
+        let told = |reads: [&str; 3]| format!("+OK\r\n{}{VALUE}{}{}", reads[0], reads[1], reads[2]);
+        let nil = "$-1\r\n";
+        for reads in [[nil, nil, VALUE], [nil, VALUE, &newer], [VALUE, &newer, &newer], [nil, nil, nil]] {
+            assert_eq!(check(State::Copied, &told(reads), &calm()).0, Outcome::Right, "{reads:?}");
+        }
+        for reads in [[VALUE, nil, VALUE], [nil, &newer, VALUE]] {
+            assert!(is_wrong(&check(State::Copied, &told(reads), &calm()).0), "{reads:?} goes back");
+        }
+        assert_eq!(check(State::Copied, &told([&newer; 3]), &calm()).0, Outcome::Right, "what comes behind");
+        let other = VALUE.replace("c7", "c8");
+        assert!(is_wrong(&check(State::Copied, &told([&other, VALUE, VALUE]), &calm()).0), "another client's");
     }
 
     #[test]

@@ -7,6 +7,8 @@ use super::states::State;
 
 /// Wrong replies that are described in full.
 const DESCRIBED_MAX: usize = 10;
+/// From so many requests on some client has to be left to a successor.
+const HANDED_OVER_REQUESTS_MIN: u64 = 500_000;
 /// Different error texts that are counted apart.
 const ERRORS_MAX: usize = 30;
 
@@ -53,7 +55,7 @@ impl Tally {
     }
 
     /// What should have happened in a run with trouble and did not.
-    pub(super) fn missing(&self, listed: &[State]) -> Vec<String> {
+    pub(super) fn missing(&self, listed: &[State], requests: u64) -> Vec<String> {
         let never = |state: &&State| !self.states.contains_key(state.name());
         let states = listed.iter().filter(never).map(|state| format!("no {}", state.name()));
         let timeouts = self.errors.keys().any(|text| text.contains("did not answer within"));
@@ -63,7 +65,8 @@ impl Tally {
             (vanished, "client vanished"),
             (self.half_closed > 0, "client closed its side"),
             (self.owned > 0, "client in pool mode session"),
-            (self.handed_over > 0, "client left to a successor"),
+            // Most connections end by themselves before.
+            (self.handed_over > 0 || requests < HANDED_OVER_REQUESTS_MIN, "client left to a successor"),
         ];
         states.chain(others.into_iter().filter(|(is, _)| !is).map(|(_, what)| format!("no {what}"))).collect()
     }
@@ -96,6 +99,11 @@ impl Tally {
         let text =
             if self.errors.len() < ERRORS_MAX || self.errors.contains_key(&text) { text } else { "others".into() };
         *self.errors.entry(text).or_default() += 1;
+    }
+
+    /// How many replies were errors that a fault explains.
+    pub(super) fn errors(&self) -> u64 {
+        self.errors.values().sum()
     }
 
     pub(super) fn add(&mut self, other: Tally) {
@@ -140,7 +148,7 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let errors: u64 = self.errors.values().sum();
+        let errors = self.errors();
         writeln!(
             f,
             "{} replies checked: {} wrong, {} late for no reason, {errors} errors",

@@ -13,7 +13,7 @@
 //!   closed asks for it at once.
 
 use crate::error_reply::ErrorReply;
-use crate::ids::{ClientHandle, Handle, LaneKeyId, NodeId};
+use crate::ids::{ClientHandle, Handle, LaneHandle, LaneKeyId, NodeId};
 use crate::session::marks::SessionSubscriber;
 use crate::session::selecting::Selecting;
 
@@ -30,6 +30,8 @@ pub(crate) enum Ended {
     Dedicated { reader: ClientHandle, error: ErrorReply },
     /// A connection that a SELECT waited for.
     Select { selecting: Selecting, class: LaneKeyId, is_certain: bool, error: ErrorReply },
+    /// Waiting on a connection: a large reply has begun to come.
+    Wait { lane: LaneHandle },
     /// A client with subscriptions, requests that wait at nodes, or connections that served it alone.
     Client { client: ClientHandle, subscriber: Option<Box<dyn SessionSubscriber>>, blocked: Vec<Handle> },
 }

@@ -129,6 +129,13 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         self.tickets.abandon_front()
     }
 
+    /// The reply that is arriving belongs to another ticket from now on, which may take it in pieces.
+    pub fn readdress(&mut self, ticket: T) {
+        if let Some(front) = self.tickets.front_mut() {
+            *front = ticket;
+        }
+    }
+
     /// As [`Self::expire_where`], for all tickets.
     pub fn expire(&mut self, written_us: u64, each: impl FnMut(T) -> T) {
         self.tickets.expire(written_us, self.is_arriving(), each);

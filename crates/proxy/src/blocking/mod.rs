@@ -19,6 +19,7 @@
 
 pub(crate) mod engine;
 mod fairness;
+mod large_element;
 pub(crate) mod node_queries;
 mod overdue;
 pub(crate) mod parking;

@@ -120,7 +120,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
                     continue;
                 }
                 Ended::Client { subscriber, .. } => self.forget(subscriber.take()),
-                Ended::SilentNode { .. } | Ended::Dedicated { .. } | Ended::Select { .. } => {}
+                Ended::SilentNode { .. } | Ended::Wait { .. } | Ended::Dedicated { .. } | Ended::Select { .. } => {}
             }
             place += 1;
         }
@@ -136,7 +136,11 @@ impl<T: TrackedKeys> Subscriptions<T> {
                 self.lose_push_lane(env, node, (!was_ready && !is_given_up).then_some(&error));
             }
             ended @ Ended::Listener { .. } => T::handle_listener_ended(self, env, ended),
-            Ended::Client { .. } | Ended::SilentNode { .. } | Ended::Dedicated { .. } | Ended::Select { .. } => {}
+            Ended::Client { .. }
+            | Ended::SilentNode { .. }
+            | Ended::Wait { .. }
+            | Ended::Dedicated { .. }
+            | Ended::Select { .. } => {}
         }
     }
 

@@ -165,6 +165,10 @@ impl<E: Execute> Env<E> {
     /// that client, the client is told so, and the rest is swallowed.
     #[cold]
     pub(crate) fn bound_partial(&mut self, lane: LaneId) {
+        if self.lanes[lane].purpose == LaneUse::Blocking {
+            self.ended.push_back(Ended::Wait { lane: self.lanes.handle(lane) });
+            return;
+        }
         let Self { lanes, clients, scatters, tasks, shared, .. } = self;
         let this = &mut lanes[lane];
         let mut bytes_max = None;

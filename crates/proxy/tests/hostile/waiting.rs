@@ -4,7 +4,7 @@ use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Machine, Service};
-use respool_proxy::{Config, LaneLimits, Mail, Timeouts};
+use respool_proxy::{Config, LaneLimits, Mail, Timeouts, limits};
 
 /// One node, and a client that waits there with something behind its request.
 struct Scene {
@@ -492,7 +492,7 @@ fn an_element_that_is_coming_is_not_given_up_for_its_time() {
     let element = large_element("q");
     send_slowly(&mut bench, waiting, &element, |_, _| {});
     assert!(bench.heard(client) == String::from_utf8_lossy(&element));
-    assert!(bench.closed.is_empty());
+    assert!(!bench.closed.contains(&client));
 }
 
 #[test]
@@ -530,4 +530,53 @@ fn an_element_that_is_coming_for_a_request_that_was_tried_is_not_late() {
     send_slowly(&mut bench, looking, &[b"+OK\r\n+QUEUED\r\n*1\r\n", &element[..]].concat(), |_, _| {});
     let heard = bench.heard(second);
     assert!(heard == String::from_utf8_lossy(&element), "{}", heard.get(..200).unwrap_or(&heard));
+}
+
+#[test]
+fn a_large_element_is_left_at_the_node_until_its_client_reads() {
+    const BYTES: usize = 12 << 20;
+    let (mut bench, client, _, waiting, _) = waits_with(&["BLPOP", "q", "0"]);
+    bench.read_on(client, 0);
+    bench.pass(60_000_000);
+    let element = [format!("*2\r\n$1\r\nq\r\n${BYTES}\r\n").as_bytes(), &vec![b'e'; BYTES][..], b"\r\n"].concat();
+    let mut left: &[u8] = &element;
+    for _ in 0..100 {
+        // As the loop does it: one read in a turn.
+        let now = &left[..left.len().min(limits::READ_BYTES)];
+        left = &left[now.len() - bench.offer(waiting, now).len()..];
+    }
+    let held = bench.shared.ledger.held_bytes();
+    assert!(held < 1 << 20 && left.len() > BYTES / 2, "{held} bytes are held, {} left at the node", left.len());
+    bench.pass(5_000_000);
+    bench.read_on(client, usize::MAX);
+    while !left.is_empty() {
+        let now = &left[..left.len().min(limits::READ_BYTES)];
+        let taken = now.len() - bench.offer(waiting, now).len();
+        assert!(taken > 0, "it is read on");
+        left = &left[taken..];
+    }
+    assert!(bench.heard(client) == String::from_utf8_lossy(&element), "it is whole");
+    bench.pass(200_000);
+    assert!(bench.closed.contains(&waiting), "the connection has answered all that it owed");
+    // What comes next waits as ever.
+    bench.ask(client, &["BLPOP", "q", "0"]);
+    let waiting = bench.connect()[0];
+    bench.send(waiting, b":8\r\n");
+    assert_eq!(requests(&bench.heard(waiting)), ["CLIENT ID", "BLPOP q 0"]);
+    bench.send(waiting, TAKEN.as_bytes());
+    assert_eq!(bench.heard(client), TAKEN);
+}
+
+#[test]
+fn a_client_that_leaves_amid_a_large_element_takes_none_along() {
+    let (mut bench, client, other, waiting, _) = waits_with(&["BLPOP", "q", "0"]);
+    let element = large_element("q");
+    bench.send(waiting, &element[..300_000]);
+    bench.turn(|worker| worker.handle_broken(client, "gone"));
+    bench.send(waiting, &element[300_000..]);
+    bench.pass(200_000);
+    assert_eq!(bench.heard(other), "");
+    assert!(bench.closed.contains(&waiting));
+    bench.turn(|worker| worker.handle_broken(other, "gone"));
+    assert_eq!(bench.worker.remains(), []);
 }

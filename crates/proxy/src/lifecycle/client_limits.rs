@@ -1,6 +1,7 @@
 //! What one worker remembers of clients that hold more than a server with an engine lets them.
 
 use crate::ids::ClientHandle;
+use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
 pub(crate) struct ClientLimits {
@@ -9,5 +10,5 @@ pub(crate) struct ClientLimits {
     /// What clients held when it was added up last, and what was in that account then.
     pub(super) summed: (usize, usize),
     /// The clients that are beyond a soft limit, and since when.
-    pub(super) over_soft: Vec<(ClientHandle, u64)>,
+    pub(super) over_soft: BTreeMap<ClientHandle, u64>,
 }

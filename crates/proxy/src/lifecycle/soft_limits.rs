@@ -15,9 +15,9 @@ impl<E: Execute> Env<E> {
     #[cold]
     pub(crate) fn note_soft_limit(&mut self, index: ClientId) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
-        let is_known = self.client_limits.over_soft.iter().any(|(known, _)| *known == client);
+        let is_known = self.client_limits.over_soft.contains_key(&client);
         if !is_known && self.clients.excess_us(&self.config, client).is_some() {
-            self.client_limits.over_soft.push((client, self.now.mono_us));
+            self.client_limits.over_soft.insert(client, self.now.mono_us);
         }
     }
 
@@ -28,7 +28,7 @@ impl<E: Execute> Env<E> {
         }
         let now_us = self.now.mono_us;
         let mut kept = std::mem::take(&mut self.client_limits.over_soft);
-        kept.retain(|(client, since_us)| match self.clients.excess_us(&self.config, *client) {
+        kept.retain(|client, since_us| match self.clients.excess_us(&self.config, *client) {
             None => false,
             Some(us) if now_us.saturating_sub(*since_us) <= us => true,
             Some(_) => {

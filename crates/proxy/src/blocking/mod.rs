@@ -232,7 +232,7 @@ impl Blocking {
             let Self { requests, nodes, .. } = &*self;
             let Some(list) = nodes.get(node) else { return };
             let is_of_use = |c: &Connection| c.is_free() || env.lanes.find(c.lane).is_none();
-            if list.connections.len() >= env.config.lanes.blocking_max && !list.connections.iter().any(is_of_use) {
+            if list.made() >= env.config.lanes.blocking_max && !list.connections.iter().any(is_of_use) {
                 return;
             }
             let is_next = |w: &BlockedRequest| !w.is_on_own && !env.is_held_at(node, w.row);
@@ -281,7 +281,7 @@ impl Blocking {
         if list.coming() >= list.queue.len() {
             return Ok(Found::Nothing);
         }
-        if list.connections.len() >= config.lanes.blocking_max {
+        if list.made() >= config.lanes.blocking_max {
             // One for another database or dialect gives its place.
             let Some(at) = list.connections.iter().position(Connection::is_free) else { return Ok(Found::Nothing) };
             let other = list.connections.swap_remove(at);
@@ -292,6 +292,7 @@ impl Blocking {
         self.at(node).connections.push(Connection {
             lane: handle,
             is_taken: false,
+            is_own: false,
             is_coming: true,
             unblocks: 0,
             id: None,
@@ -314,7 +315,7 @@ impl Blocking {
         let connections = &mut self.at(node).connections;
         connections.retain(|connection| connection.lane != lane);
         let id = env.lanes[place].number;
-        connections.push(Connection { lane, is_taken: true, is_coming: false, unblocks: 0, id });
+        connections.push(Connection { lane, is_taken: true, is_own: true, is_coming: false, unblocks: 0, id });
         if id.is_none() {
             env.ask_number(lane);
         }

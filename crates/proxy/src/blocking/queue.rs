@@ -20,6 +20,8 @@ pub(crate) struct Connection {
     pub(crate) lane: LaneHandle,
     /// A client waits on it.
     pub(crate) is_taken: bool,
+    /// It is that client's own whatever waits there, and none of those that are made for waiting.
+    pub(crate) is_own: bool,
     /// It is being dialled: the first in the queue once it is ready gets it.
     pub(crate) is_coming: bool,
     /// How often the node has been asked to unblock the client that waits on it, and has not answered. It may do so only now, and
@@ -52,6 +54,11 @@ pub(crate) struct NodeQueue {
 }
 
 impl NodeQueue {
+    /// How many connections there are that were made for waiting.
+    pub(crate) fn made(&self) -> usize {
+        self.connections.iter().filter(|c| !c.is_own).count()
+    }
+
     /// How many connections are being dialled.
     pub(crate) fn coming(&self) -> usize {
         self.connections.iter().filter(|c| c.is_coming).count()

@@ -580,3 +580,20 @@ fn a_client_that_leaves_amid_a_large_element_takes_none_along() {
     bench.turn(|worker| worker.handle_broken(other, "gone"));
     assert_eq!(bench.worker.remains(), []);
 }
+
+#[test]
+fn who_waits_on_its_own_connection_takes_none_of_those_for_all() {
+    let lanes = LaneLimits { blocking_max: 1, ..LaneLimits::default() };
+    let mut bench = Bench::proxy(Config { lanes, ..config(1, 1) });
+    let (client, other) = (bench.accept(), bench.accept());
+    for words in [&["HELLO", "3"][..], &["CLIENT", "TRACKING", "ON", "NOLOOP"], &["BLPOP", "q", "0"]] {
+        bench.ask(client, words);
+        for node in bench.connect() {
+            bench.send(node, b":7\r\n");
+        }
+    }
+    assert!(bench.who_heard("BLPOP q 0").is_some(), "it waits");
+    bench.heard(other);
+    bench.ask(other, &["XREAD", "BLOCK", "0", "STREAMS", "s", "$"]);
+    assert_eq!((bench.heard(other).as_str(), bench.connect().len()), ("", 1), "one is made for it");
+}

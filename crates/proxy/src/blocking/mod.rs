@@ -408,13 +408,17 @@ impl Blocking {
                 }
                 let (node, release) = (this.node, this.release);
                 this.is_looked |= kind.is_null();
+                // What is asked again may wait on the same connection at once.
+                let own = env.lanes.find(lane).filter(|place| env.lanes[*place].is_waiting);
+                if let Some(place) = own {
+                    self.end_wait_on_own(env, node, place, lane);
+                }
                 match release {
                     // Nothing was taken for it.
                     Some(Release::Moved) if kind.is_null() => self.ask_again(env, blocked),
                     _ => self.finish_blocked(env, blocked, kind, &reply),
                 }
-                match env.lanes.find(lane) {
-                    Some(place) if env.lanes[place].is_waiting => self.end_wait_on_own(env, node, place, lane),
+                match env.lanes.find(lane).filter(|_| own.is_none()) {
                     Some(place) if env.lanes[place].up.tickets().is_empty() => {
                         if let Some(connection) = self.connection(node, lane) {
                             connection.is_taken = false;

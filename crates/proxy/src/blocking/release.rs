@@ -98,11 +98,9 @@ impl Blocking {
         let known = self.connection(node, lane);
         let (id, is_being_asked) = known.map_or((None, false), |c| (c.id, c.unblocks > 0));
         if let Some(release) = release.filter(|_| !is_sent) {
-            // Nothing can have been taken for a request that has not been sent.
+            // Nothing can have been taken for a request that has not been sent. What is asked again has another connection.
+            env.close_lane(place);
             self.finish_released(env, blocked, release);
-            if env.lanes.find(lane).is_some() {
-                env.close_lane(place);
-            }
             self.serve_queue(env, node);
             return;
         }

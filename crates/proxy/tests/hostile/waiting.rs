@@ -5,6 +5,8 @@ use crate::bench::{Bench, request, requests};
 use crate::support::config;
 use respool_connection::{ConnId, Machine, Service};
 use respool_proxy::{Config, LaneLimits, Mail, Timeouts, limits};
+use respool_route::{Pool, Reads, Rewrite, Route, Routes, When};
+use std::sync::Arc;
 
 /// One node, and a client that waits there with something behind its request.
 struct Scene {
@@ -596,4 +598,51 @@ fn who_waits_on_its_own_connection_takes_none_of_those_for_all() {
     bench.heard(other);
     bench.ask(other, &["XREAD", "BLOCK", "0", "STREAMS", "s", "$"]);
     assert_eq!((bench.heard(other).as_str(), bench.connect().len()), ("", 1), "one is made for it");
+}
+
+/// Keys are called otherwise at their node behind a reload, and it is the same node.
+#[test]
+fn who_is_asked_back_to_its_own_connection_waits_on_there() {
+    let renamed = |add: &str| {
+        let base = config(1, 1);
+        let route = Route {
+            name: "all".into(),
+            when: When::default(),
+            pool: 0,
+            rewrite: Rewrite { add: add.as_bytes().into(), ..Rewrite::default() },
+            reads: Reads::Primary,
+            dead_node: None,
+            pool_mode: None,
+        };
+        let pools = vec![Pool::plain("main", Arc::clone(&base.topology))];
+        Config { routes: Arc::new(Routes::new(pools, vec![route]).unwrap()), ..base }
+    };
+    let mut bench = Bench::proxy(renamed("p1:"));
+    let client = bench.accept();
+    for words in
+        [&["HELLO", "3"][..], &["CLIENT", "TRACKING", "ON", "NOLOOP"], &["BLMOVE", "a", "b", "LEFT", "RIGHT", "0"]]
+    {
+        bench.ask(client, words);
+        for node in bench.connect() {
+            bench.send(node, b":7\r\n");
+        }
+    }
+    let (own, _) = bench.who_heard("BLMOVE p1:a p1:b LEFT RIGHT 0").expect("it waits");
+    bench.heard(client);
+    bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(renamed("p2:")))));
+    bench.pass(10_000);
+    bench.connect();
+    let (shared, _) = bench.who_heard("CLIENT UNBLOCK 7").expect("it is asked back");
+    bench.send(shared, b":1\r\n");
+    bench.send(own, b"_\r\n");
+    bench.pass(10_000);
+    for node in bench.connect() {
+        bench.send(node, b":8\r\n");
+    }
+    assert_eq!(bench.heard(client), "", "it waits on");
+    let (own, _) = bench.who_heard("BLMOVE p2:a p2:b LEFT RIGHT 0").expect("by the new names");
+    bench.send(own, b"$1\r\nx\r\n");
+    // Behind that it is told that other keys are behind the names that it knows.
+    assert!(bench.heard(client).starts_with("$1\r\nx\r\n"));
+    assert!(!bench.closed.contains(&own));
 }

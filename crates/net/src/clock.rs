@@ -215,8 +215,10 @@ mod tests {
         clock.advance(Duration::from_micros(30));
         assert_eq!(seen(&clock, 2_000_000), (5_030, 130));
         clock.set_frozen(false);
-        let (unix_us, client_us) = seen(&clock, monotonic_us() + 1_000_000);
-        assert!(unix_us >= 1_005_030 && client_us >= 1_000_130, "{unix_us} {client_us}");
+        let later_us = monotonic_us() + 1_000;
+        let (before, after) = (seen(&clock, later_us), seen(&clock, later_us + 1_000_000));
+        assert!(before.0 >= 5_030 && before.1 >= 130, "{before:?}");
+        assert_eq!((after.0 - before.0, after.1 - before.1), (1_000_000, 1_000_000), "it goes on from there");
     }
 
     #[test]

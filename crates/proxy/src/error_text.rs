@@ -93,6 +93,25 @@ pub(crate) fn too_large_to_prove(node: &str) -> ErrorReply {
     broken_off(node, &"sent a reply that is too large to be proved")
 }
 
+/// The server that keys were to be moved to has replied an error. As Redis says it.
+pub(crate) fn refused_by_target(words: &[u8]) -> ErrorReply {
+    ErrorReply::new([b"ERR Target instance replied with error: ", words].concat())
+}
+
+/// The server that keys are to be moved to cannot be reached. As Redis says it.
+pub(crate) const NO_TARGET: &str = "IOERR error or timeout connecting to the client";
+/// The keys have not all been sent. As Redis says it.
+pub(crate) const TARGET_NOT_WRITTEN: &str = "IOERR error or timeout writing to target instance";
+/// They have not all been acknowledged. As Redis says it.
+pub(crate) const TARGET_NOT_READ: &str = "IOERR error or timeout reading to target instance";
+/// Keys were changed while they were moved, for as long as the timeout is.
+pub(crate) const KEYS_CHANGE_TOO_OFTEN: &str =
+    "IOERR keys were changed again and again while they were sent to target instance; they stay here";
+/// A transaction moves a key that another client is moving.
+pub(crate) const KEY_ON_ITS_WAY: &str = "IOERR a key is on its way to a target instance for another client; try again";
+/// As many requests move keys as may.
+pub(crate) const TOO_MANY_MIGRATIONS: &str = "IOERR too many MIGRATE commands are under way; try again";
+
 /// Other nodes were configured while a client waited for their word.
 pub(crate) const NODES_CHANGED: &str = "ERR the nodes were changed meanwhile; try again";
 

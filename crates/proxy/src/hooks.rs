@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::error_text;
 use crate::ids::ClientNumber;
+use crate::interfaces::transfer::{Transfer, TransferEnd, TransferFailure};
 use respool_command::{Categories, Row};
 use respool_connection::{Peer, WorkerId};
 use respool_wire::{Args, ArgsBuf};
@@ -270,8 +271,8 @@ type OnRequest = Box<dyn Fn(&Peer, &'static Row, Args<'_>) -> Verdict + Send + S
 macro_rules! hooks {
     ($($(#[$about:meta])* $set:ident sets $hook:ident: ($($asked:ty)?) $(-> $answer:ty)?;)+) => {
         /// Where all of it goes. Called from workers in the middle of a turn, so they must not wait, and a panic ends the proxy. The
-        /// exception is what an operator asks for seldom: `CONFIG REWRITE` waits until the file is on the disk, and `CONFIG SET` reads
-        /// the files of TLS. The worker's other clients wait meanwhile.
+        /// exceptions are what is asked for seldom: `CONFIG REWRITE` waits until the file is on the disk, `CONFIG SET` reads
+        /// the files of TLS, and `MIGRATE` within a transaction waits for the other server. The worker's other clients wait meanwhile.
         #[derive(Default)]
         pub struct Hooks {
             on_request: Option<(Categories, OnRequest)>,
@@ -304,6 +305,11 @@ hooks! {
     with_clock sets clock: () -> u64;
     /// Has the hook asked what the process has taken of the machine, for `INFO`.
     on_usage sets on_usage: () -> ProcessUsage;
+    /// Has the hook send requests to a server that is no node, for `MIGRATE` of an engine in this process: what has come of it is returned if
+    /// the worker waits for it or it could not be begun, and mailed otherwise.
+    on_transfer sets on_transfer: (Transfer) -> Option<TransferEnd>;
+    /// Has the hook asked how many connections to such servers it keeps, for `INFO`.
+    on_transfer_connections sets on_transfer_connections: () -> usize;
     /// Has the hook give free memory that the allocator keeps back to the system at once, where much of `process_bytes` is held.
     with_allocator sets give_back: ();
 }
@@ -340,6 +346,24 @@ impl Hooks {
     /// What the process has taken of the machine; nothing if that is not known.
     pub(crate) fn usage(&self) -> ProcessUsage {
         self.on_usage.as_ref().map(|on_usage| on_usage()).unwrap_or_default()
+    }
+
+    /// Whether requests can be sent to servers that are no nodes.
+    pub(crate) fn has_transfers(&self) -> bool {
+        self.on_transfer.is_some()
+    }
+
+    /// Sends requests to a server that is no node. `None`: what has come of it comes by mail.
+    pub(crate) fn transfer(&self, transfer: Transfer) -> Option<TransferEnd> {
+        match &self.on_transfer {
+            Some(on_transfer) => on_transfer(transfer),
+            None => Some(transfer.end(TransferFailure::Connecting.into())),
+        }
+    }
+
+    /// Connections that are kept to such servers.
+    pub(crate) fn transfer_connections(&self) -> usize {
+        self.on_transfer_connections.as_ref().map_or(0, |connections| connections())
     }
 
     /// The time of the monotonic clock in the middle of a turn. `None`: there is none but the turn's.

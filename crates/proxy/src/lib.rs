@@ -53,6 +53,7 @@ mod command_log;
 mod commands;
 mod dedicated;
 mod engines;
+mod migrate;
 mod parameters;
 mod pubsub;
 mod push;
@@ -74,6 +75,7 @@ pub use config::{
 };
 pub use env::WorkerSetup;
 pub use ids::ClientNumber;
+pub use interfaces::transfer::{Transfer, TransferEnd, TransferFailure, TransferOutcome, TransferTarget};
 pub use mail::{FeatureMail, Mail};
 pub use push::subscriber::Message;
 pub use respool_connection::echo_check::IntegrityTerms;

@@ -75,6 +75,17 @@ pub const CLIENT_NAME_BYTES_MAX: usize = 1024;
 /// while, as with thousands of handshakes; what it does then is done, but would not be counted.
 pub const QUERY_US_MAX: u64 = 5_000_000;
 
+/// Requests of one worker that move keys to other servers at the same time, those that wait for each other among them. Each has a thread of the program.
+pub const MIGRATIONS_MAX: usize = 64;
+/// Bytes of keys that one of them sends before the other server has answered. A larger key is sent alone.
+pub const MIGRATED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Keys that it sends before the other server has answered.
+pub const MIGRATED_KEYS_MAX: usize = 10_000;
+/// The timeout of MIGRATE in milliseconds if it says none, as in Redis.
+pub const MIGRATE_TIMEOUT_MS: u64 = 1_000;
+/// The longest, a year: more would not fit the clocks that it is added to.
+pub const MIGRATE_TIMEOUT_MS_MAX: u64 = 365 * 24 * 3_600_000;
+
 /// Bytes of scripts that are remembered for nodes that forget them. The oldest are forgotten first.
 pub const SCRIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The longest script that is remembered, in bytes: one that is longer should not crowd out all others.

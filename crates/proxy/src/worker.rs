@@ -32,6 +32,7 @@ use crate::lifecycle::drain::DrainProgress;
 use crate::lifecycle::memory::MemoryPressure;
 use crate::lifecycle::table_shrink::TableShrink;
 use crate::mail::Mail;
+use crate::migrate::Migrations;
 use crate::pool::LaneEnd;
 use crate::request::dispatch::{read_client, read_input};
 use crate::request::unknown_command::CommandInfoQueries;
@@ -40,6 +41,7 @@ use crate::session::{Flow, Pause, SessionFlags};
 use crate::tracking::Subscriptions;
 use crate::transaction::exec_reply::continue_exec_reply;
 use crate::visits::Visits;
+use crate::worker::dispatch::go_on_with_late_script;
 use crate::worker::query::Query;
 use crate::workers::query::Queries;
 use respool_command::Execute;
@@ -59,6 +61,7 @@ pub struct Worker<E> {
     /// Names that nodes are asked for.
     pub(crate) learnings: CommandInfoQueries,
     pub(crate) functions: Functions,
+    pub(crate) migrations: Migrations,
     pub(crate) retirement: DrainProgress,
     pub(crate) tidying: TableShrink,
     pub(crate) visits: Visits,
@@ -77,6 +80,7 @@ impl<E: Execute> Worker<E> {
             pressure: MemoryPressure::default(),
             learnings: CommandInfoQueries::default(),
             functions: Functions::default(),
+            migrations: Migrations::default(),
             retirement: DrainProgress::default(),
             tidying: TableShrink::default(),
             visits: Visits::default(),
@@ -252,7 +256,7 @@ impl<E: Execute> Machine for Worker<E> {
         self.env.lanes.held = Held::default();
         if self.env.engine.is_some() {
             if self.env.slices.script.is_some() {
-                self.go_on_with_script();
+                go_on_with_late_script(self);
             }
             // What a request that was refused, or a client that ended itself, has made ready.
             self.engine_side().serve_ready();

@@ -23,11 +23,11 @@ const WORKER_FIELDS_MAX: usize = 16;
 const ENV_LINES_MAX: usize = 7_989;
 /// Files with functions that have unit tests, in percent.
 const TESTED_PERCENT_MIN: usize = 60;
-/// Lines of code of the proxy and the loop: neither blank nor a comment nor of a unit test. Wanted: 25,500.
-const CODE_LINES_MAX: usize = 31_579;
+/// Lines of code of the proxy and the loop: neither blank nor a comment nor of a unit test. Wanted: 25,500. MIGRATE has 560 of them.
+const CODE_LINES_MAX: usize = 32_258;
 
 /// Folders that own the state of a feature. `worker` puts them together, and is alone to name them in the end.
-const FEATURES: [&str; 12] = [
+const FEATURES: [&str; 13] = [
     "admin",
     "auth",
     "blocking",
@@ -35,6 +35,7 @@ const FEATURES: [&str; 12] = [
     "commands",
     "dedicated",
     "engines",
+    "migrate",
     "parameters",
     "pubsub",
     "scripts",

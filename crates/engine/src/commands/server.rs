@@ -80,7 +80,7 @@ const PERSISTENCE: &str = "loading:0\r\nasync_loading:0\r\ncurrent_cow_peak:0\r\
 /// The same: replicas, further processes and threads.
 const ABSENT: &str = "total_net_repl_input_bytes:0\r\ntotal_net_repl_output_bytes:0\r\n\
     instantaneous_input_repl_kbps:0.00\r\ninstantaneous_output_repl_kbps:0.00\r\nsync_full:0\r\nsync_partial_ok:0\r\n\
-    sync_partial_err:0\r\nlatest_fork_usec:0\r\ntotal_forks:0\r\nmigrate_cached_sockets:0\r\n\
+    sync_partial_err:0\r\nlatest_fork_usec:0\r\ntotal_forks:0\r\n\
     slave_expires_tracked_keys:0\r\nactive_defrag_hits:0\r\nactive_defrag_misses:0\r\nactive_defrag_key_hits:0\r\n\
     active_defrag_key_misses:0\r\ntotal_active_defrag_time:0\r\ncurrent_active_defrag_time:0\r\n\
     unexpected_error_replies:0\r\nio_threaded_reads_processed:0\r\nio_threaded_writes_processed:0\r\n";

@@ -35,7 +35,7 @@ use crate::blocking::fairness::taken_by;
 use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, NodeQuery, NodeQueryPurpose, QUEUE};
 use crate::blocking::queue::{Blocking, Connection};
 use crate::blocking::request::{
-    BlockedRequest, State, Target, WaitsAt, Wording, begins_at_arrival, is_wait, timeout_us,
+    BlockedRequest, State, Target, WaitsAt, Wording, begins_at_arrival, is_migrate, is_wait, timeout_us,
 };
 use crate::config::Config;
 use crate::env::Env;
@@ -181,7 +181,8 @@ impl Blocking {
         let timeout_us = timeout_us(row, args.as_args());
         let deadline_of = |since_us: u64| timeout_us.map(|timeout_us| since_us.saturating_add(timeout_us));
         let (deadline_us, client_deadline_us) = (deadline_of(waiting_us), deadline_of(client_us));
-        let takes = if env.engine.is_some() { Vec::new() } else { taken_by(row, args.as_args(), session.database) };
+        let is_without = env.engine.is_some() || is_migrate(row);
+        let takes = if is_without { Vec::new() } else { taken_by(row, args.as_args(), session.database) };
         // An engine keeps the request as well, and its keys once more.
         let bytes_of = |args: &ArgsBuf| args.as_args().iter().map(|arg| 3 * arg.len() + 128).sum::<usize>();
         let held_bytes = size_of::<BlockedRequest>()
@@ -347,7 +348,7 @@ impl Blocking {
     /// Looks whether what a queued request waits for is there already.
     pub(crate) fn try_blocked(&mut self, env: &mut Env<impl Execute>, blocked: Handle) {
         let Some(this) = self.requests.get_mut(blocked) else { return };
-        if is_wait(this.row) {
+        if is_wait(this.row) || is_migrate(this.row) {
             return;
         }
         let (node, class) = (this.node, this.class.id());

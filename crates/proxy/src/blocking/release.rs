@@ -5,7 +5,7 @@
 
 use crate::blocking::node_queries::{COUNTS, NodeQuery, NodeQueryPurpose};
 use crate::blocking::queue::Blocking;
-use crate::blocking::request::{State, begins_at_arrival, is_wait};
+use crate::blocking::request::{State, begins_at_arrival, is_migrate, is_wait};
 use crate::env::Env;
 use crate::ids::{ClientId, Handle, LaneHandle, LaneKeyId};
 use crate::interfaces::client_query::ClientFilter;
@@ -72,7 +72,9 @@ impl Blocking {
     pub(super) fn ask_once(&mut self, env: &mut Env<impl Execute>, blocked: Handle) {
         let Some(this) = self.requests.get_mut(blocked) else { return };
         this.release = Some(Release::HalfClosed);
-        let (node, can_be_tried) = (this.node, !is_wait(this.row) && !begins_at_arrival(this.row, this.args.as_args()));
+        let is_never_tried = is_wait(this.row) || is_migrate(this.row);
+        let can_be_tried = !is_never_tried && !begins_at_arrival(this.row, this.args.as_args());
+        let node = this.node;
         if can_be_tried || self.has_one_coming(node) {
             self.hasten(blocked, env.now, ASK_ONCE_US_MAX);
             self.begin_trying(env.now.mono_us);
@@ -88,6 +90,10 @@ impl Blocking {
         let Some(this) = self.requests.get_mut(blocked) else { return };
         let (node, release, asked) = (this.node, this.release, this.asked);
         let State::Sent(lane) = this.state else { return };
+        if is_migrate(this.row) {
+            // No node takes that back. It ends by itself, within its timeout.
+            return;
+        }
         let since_us = *this.released_us.get_or_insert(env.now.mono_us);
         let place = env.lanes.find(lane).filter(|place| !env.lanes[*place].up.tickets().is_empty());
         let Some(place) = place else {

@@ -4,7 +4,6 @@ use crate::ids::{Asker, ClientNumber, Handle, LaneHandle, NodeId};
 use crate::integer::integer;
 use crate::interfaces::release::Release;
 use crate::pool::key_id::LaneKeyUse;
-pub(crate) use respool_command::timeout_us;
 use respool_command::{
     Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand, TimeoutUnit, WaitId,
     timeout_place,
@@ -257,6 +256,17 @@ pub(crate) fn blocked(words: &[&str], arrived_us: u64) -> BlockedRequest {
 /// A key that a request takes elements from, with its database.
 pub(crate) type Taken = (u32, Arc<[u8]>);
 
+/// How long a request may wait, in microseconds. `None`: for ever, the node will refuse what is said, or it is about another server.
+pub(crate) fn timeout_us(row: &Row, args: Args<'_>) -> Option<u64> {
+    if is_migrate(row) { None } else { respool_command::timeout_us(row, args) }
+}
+
+/// Whether it moves keys to another server: no other request says whether it could be served, and in a transaction its node would wait for
+/// that server.
+pub(crate) fn is_migrate(row: &Row) -> bool {
+    row.command == Command::Generic(GenericCommand::Migrate)
+}
+
 pub(crate) fn is_wait(row: &Row) -> bool {
     row.command == Command::Generic(GenericCommand::Wait)
 }
@@ -284,6 +294,10 @@ mod tests {
         assert_eq!(sent(&group, 40_000), "XREADGROUP GROUP streams BLOCK BLOCK 60 STREAMS s >");
         assert_eq!(sent(&["BRPOP", "a", "nonsense"], 40_000), "BRPOP a nonsense");
         assert_eq!(sent(&["WAIT", "1", "100"], 99_999), "WAIT 1 1");
+        for keys in ["MIGRATE h 1 k 0 5000", "MIGRATE h 1 x 0 5000 KEYS a 7"] {
+            let words: Vec<&str> = keys.split(' ').collect();
+            assert_eq!(sent(&words, 40_000), keys, "its time is about another server");
+        }
     }
 
     #[test]

@@ -24,7 +24,9 @@ use crate::observe::terms::Terms;
 use crate::session::table::Clients;
 use crate::session::{Flow, Session};
 use entry::{Entry, shortened};
-use respool_command::{Command, Execute, Flags, Group, Lane, Row, TransactionsCommand as T, text as texts};
+use respool_command::{
+    Command, Execute, Flags, GenericCommand, Group, Lane, Row, TransactionsCommand as T, text as texts,
+};
 use respool_connection::AnswerPosition;
 use respool_wire::Args;
 use std::borrow::Cow;
@@ -76,7 +78,7 @@ impl<E: Execute> Env<E> {
             return;
         }
         // A request that may wait, and does, is not timed.
-        let us = us.filter(|_| flow == Flow::Next || row.lane(args) != Lane::Blocking);
+        let us = us.filter(|_| flow == Flow::Next || !may_wait(row, args));
         self.command_log.count_call(row, args, self.clients.answered(index, position), us);
         if !row.runs_scripts {
             self.show_to_monitors(index, row, args);
@@ -118,6 +120,11 @@ impl<E: Execute> Env<E> {
             self.counters.slow_requests.add(1);
         }
     }
+}
+
+/// Whether a request may be answered in a later turn than it is run in.
+fn may_wait(row: &Row, args: Args<'_>) -> bool {
+    row.lane(args) == Lane::Blocking || row.command == Command::Generic(GenericCommand::Migrate)
 }
 
 /// A request that is noted, and who sent it, if that client is there still.

@@ -42,8 +42,8 @@ pub(crate) trait EngineCalls {
     /// As in Redis, room is made before a request that is no part of a transaction, and clients hear of it before that has its reply.
     fn make_room_before(&mut self, index: ClientId);
 
-    /// A script has been run, for this client if it is there.
-    fn note_script_run(&mut self, index: Option<ClientId>);
+    /// A script has been run, or what is part of no request that is being read, for this client if it is there.
+    fn note_run_apart(&mut self, index: Option<ClientId>);
 
     /// The engine has looked at keys for no request, and may have removed expired ones.
     fn collect_expired(&mut self);

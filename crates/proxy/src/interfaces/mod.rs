@@ -11,3 +11,4 @@ pub(crate) mod known_scripts;
 pub(crate) mod read_tracker;
 pub(crate) mod release;
 pub(crate) mod requests;
+pub(crate) mod transfer;

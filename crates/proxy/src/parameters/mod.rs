@@ -19,7 +19,7 @@ use crate::interfaces::client_query::ClientStep;
 use crate::request::forward::asks_for_proxy;
 use crate::session::Flow;
 use respool_access::file;
-use respool_command::{Command, Execute, Outcome, Row, ServerCommand, SessionView, text as texts};
+use respool_command::{Command, Execute, GenericCommand, Outcome, Row, ServerCommand, SessionView, text as texts};
 use respool_wire::{Args, ArgsBuf, Encoder, Request};
 use std::sync::Arc;
 
@@ -36,6 +36,8 @@ pub(crate) enum AdminStep {
     Parameters(ClientStep),
     /// The engine in this process does it, and takes its time.
     Debug,
+    /// Keys are moved to another server.
+    Migrate,
     /// It is answered here, as a request of the local lane.
     Local,
     /// The engine or the nodes answer.
@@ -67,7 +69,7 @@ impl<E: Execute> Env<E> {
         if let Some(step) = self.set_user_setting(index, row, request.args) {
             return AdminStep::Clients(step);
         }
-        self.show_settings(index, row, request).map_or(AdminStep::PassOn, AdminStep::Done)
+        self.show_settings(index, row, request).map_or_else(|| passed_on(self, row), AdminStep::Done)
     }
 
     /// INFO, which has sections of our own, or parameters that are ours.
@@ -272,6 +274,15 @@ impl<E: Execute> Env<E> {
             Ok(_) => self.confirm(index),
             Err(words) => self.refuse(index, words),
         }
+    }
+}
+
+/// What is neither refused nor answered here: keys are moved by this process, and all else is done by the engine or the nodes.
+fn passed_on(env: &Env<impl Execute>, row: &Row) -> AdminStep {
+    let moves_keys = || if env.engine.is_some() { env.shared.hooks.has_transfers() } else { env.config.is_server };
+    match row.command {
+        Command::Generic(GenericCommand::Migrate) if moves_keys() => AdminStep::Migrate,
+        _ => AdminStep::PassOn,
     }
 }
 

@@ -126,11 +126,12 @@ impl ServerInfo<'_> {
         let _ = write!(
             out,
             "instantaneous_ops_per_sec:{}\r\ninstantaneous_input_kbps:{:.2}\r\ninstantaneous_output_kbps:{:.2}\r\n\
-             total_error_replies:{}\r\n",
+             total_error_replies:{}\r\nmigrate_cached_sockets:{}\r\n",
             rates.requests,
             rates.bytes_in as f64 / 1024.0,
             rates.bytes_out as f64 / 1024.0,
             self.calls.errors_total(),
+            self.shared.hooks.transfer_connections(),
         );
     }
 

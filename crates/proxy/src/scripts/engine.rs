@@ -104,7 +104,7 @@ pub(crate) fn run_in_engine(side: &mut impl EngineCalls, call: Call<'_>) -> Flow
     env.note_script_calls(&reply);
     env.answer(index, |out| out.raw(&reply));
     changes.track_script(env, index);
-    side.note_script_run(Some(index));
+    side.note_run_apart(Some(index));
     side.env().keep_room(index, Flow::Next)
 }
 
@@ -138,14 +138,14 @@ pub(crate) fn go_on_with_script(side: &mut impl EngineCalls) -> Option<ClientHan
     env.note_script_calls(&reply);
     env.command_log.calls.end(row, &reply, begun_us.map(|_| late.us + us));
     if env.clients.sessions.get(client).is_none() {
-        side.note_script_run(None);
+        side.note_run_apart(None);
         return None;
     }
     let index = client.index;
     env.counters.requests_local.add(1);
     env.clients.fill(late.asker, &reply);
     changes.track_script(env, index);
-    side.note_script_run(Some(index));
+    side.note_run_apart(Some(index));
     let env = side.env();
     if begun_us.is_some() {
         let reply_bytes = if late.asker.is_wanted { reply.len() } else { 0 };

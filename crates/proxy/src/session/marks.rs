@@ -2,6 +2,8 @@
 //! left, and what it wanted the session to be.
 
 use crate::ids::{Handle, LaneHandle, NodeId};
+use crate::observe::counters::Counters;
+use crate::workers::budget::ProcessBudget;
 use std::any::Any;
 use std::fmt::Debug;
 
@@ -24,6 +26,8 @@ pub(crate) struct Pins {
     pub(crate) blocked: Vec<Handle>,
     /// Bytes of those requests.
     pub(crate) waiting_bytes: usize,
+    /// Bytes of keys that are on their way to another server for it.
+    pub(crate) moving_bytes: usize,
     /// It has connections for good.
     pub(crate) dedicated: Option<DedicatedMark>,
 }
@@ -68,8 +72,17 @@ impl Pins {
         size_of::<Self>()
             + self.waiting_bytes
             + self.transaction_bytes()
+            + self.moving_bytes
             + self.local_watch.unwrap_or(0)
             + self.dedicated.map_or(0, |dedicated| dedicated.bytes)
+    }
+
+    /// The client has left. Its requests wait no longer, but keys that are on their way go on without it.
+    pub(crate) fn count_out(&self, ledger: &ProcessBudget, counters: &Counters) {
+        ledger.account(0, self.moving_bytes);
+        if !self.blocked.is_empty() {
+            counters.blocked_clients.set(counters.blocked_clients.value().saturating_sub(1));
+        }
     }
 
     /// How many requests wait for EXEC; `None` if none are queued.
@@ -99,6 +112,7 @@ impl Pins {
             && self.dedicated.is_none()
             && self.local_watch.is_none()
             && self.blocked.is_empty()
+            && self.moving_bytes == 0
             && !self.is_touched
             && self.watches.failure == WatchFailure::None
     }
@@ -215,6 +229,8 @@ mod tests {
     fn requests_that_wait_count_as_memory() {
         let without = Pins::default().held_bytes();
         assert_eq!(Pins { waiting_bytes: 1000, ..Default::default() }.held_bytes(), without + 1000);
+        let moves = Pins { moving_bytes: 1000, ..Default::default() };
+        assert_eq!((moves.held_bytes(), moves.is_empty()), (without + 1000, false));
     }
 
     #[test]

@@ -290,12 +290,10 @@ impl<E: Execute> Env<E> {
             self.clients.unmark_held(1);
         }
         let Some(pins) = session.pins.take() else { return Vec::new() };
+        pins.count_out(&self.shared.ledger, &self.counters);
         self.give_back_watches(pins.watches.lanes);
         if pins.local_watch.is_some() {
             self.leave_local_watch(session.id);
-        }
-        if !pins.blocked.is_empty() {
-            self.counters.blocked_clients.set(self.counters.blocked_clients.value().saturating_sub(1));
         }
         pins.blocked
     }

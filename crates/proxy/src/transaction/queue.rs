@@ -10,8 +10,8 @@ use crate::ids::NodeId;
 use crate::interfaces::known_scripts::{Hash, NamedScript, flushes_scripts};
 use crate::nodes::moves::Moves;
 use respool_command::{
-    Command, ConnectionCommand as C, Flags, Lane, Row, ScriptingCommand, ServerCommand, TransactionsCommand as T,
-    shows_secrets, text as texts,
+    Command, ConnectionCommand as C, Flags, GenericCommand, Lane, Row, ScriptingCommand, ServerCommand,
+    TransactionsCommand as T, shows_secrets, text as texts,
 };
 use respool_route::{PlanError, PoolMode, RouteScratch, Routed, Routes, Subject};
 use respool_wire::{Args, ArgsBuf, Request, SecretArgs, encode_request};
@@ -361,6 +361,8 @@ fn runner(row: &Row, args: Args<'_>) -> Runner {
     match row.command {
         Command::Connection(C::Ping | C::Echo | C::Select) | Command::Server(ServerCommand::Time) => Runner::Node,
         Command::Transactions(T::Unwatch) => Runner::Node,
+        // It steers a node, and is about keys of that node.
+        Command::Generic(GenericCommand::Migrate) => Runner::Node,
         Command::Server(ServerCommand::Info) => Runner::Us,
         _ if matches!(row.lane(args), Lane::Shared | Lane::Blocking | Lane::Script) => Runner::Node,
         _ => Runner::Us,

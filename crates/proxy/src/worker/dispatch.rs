@@ -10,6 +10,7 @@ use crate::interfaces::call::Call;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::interfaces::read_tracker::ReadTracker;
 use crate::interfaces::requests::HandleRequests;
+use crate::migrate::Migrations;
 use crate::parameters::AdminStep;
 use crate::request::fast_path::Plain;
 use crate::request::forward::is_own_info;
@@ -145,6 +146,7 @@ impl<E: Execute> Worker<E> {
                 flow
             }
             AdminStep::ClockMoved => self.answer_behind_time(index),
+            AdminStep::Migrate => migrate(self, call),
             AdminStep::Local => self.answer_locally(index, row, request.args),
             AdminStep::PassOn => self.pass_on(call),
         }
@@ -191,18 +193,37 @@ impl<E: Execute> Worker<E> {
         let logs = self.env.own_logs(index, row, request.args);
         logs.unwrap_or_else(|| self.engine_side().execute(call))
     }
+}
 
-    /// Goes on with the script that the engine has left, if there is one, and with the EXEC that it is part of.
-    #[cold]
-    pub(crate) fn go_on_with_script(&mut self) {
-        let was_late = self.env.slices.script.is_some();
-        let client = go_on_with_script(&mut self.engine_side());
-        if was_late && self.env.slices.script.is_none() && self.env.config.trusts_clients {
-            self.env.catch_up_with_parameters();
-            self.engine_side().review_events();
-            // Changes of all engines have waited.
-            self.env.settle_holding(&mut self.blocking);
-        }
-        client.into_iter().for_each(|client| go_on_behind_script(self, client));
+/// A request that moves keys to another server. Engines with threads of their own do it themselves, over connections on which no other
+/// request waits behind it.
+fn migrate<E: Execute>(worker: &mut Worker<E>, call: Call<'_>) -> Flow {
+    match worker.env.engine.is_some() {
+        true => with_migrations(worker, |migrations, side| migrations.migrate(side, call)),
+        false => worker.blocking.block_at_node(&mut worker.env, call),
     }
+}
+
+/// Has something done with requests that move keys, and what they may concern.
+pub(super) fn with_migrations<E: Execute, R>(
+    worker: &mut Worker<E>,
+    run: impl FnOnce(&mut Migrations, &mut EngineSide<'_, E, Subscriptions>) -> R,
+) -> R {
+    let Worker { blocking, env, subscriptions: changes, migrations, .. } = worker;
+    run(migrations, &mut EngineSide { blocking, env, changes })
+}
+
+/// Goes on with the script that the engine has left, if there is one, and with the EXEC that it is part of.
+#[cold]
+pub(super) fn go_on_with_late_script<E: Execute>(worker: &mut Worker<E>) {
+    let was_late = worker.env.slices.script.is_some();
+    let client = go_on_with_script(&mut worker.engine_side());
+    if was_late && worker.env.slices.script.is_none() && worker.env.config.trusts_clients {
+        worker.env.catch_up_with_parameters();
+        worker.engine_side().review_events();
+        // Changes of all engines have waited.
+        worker.env.settle_holding(&mut worker.blocking);
+    }
+    client.into_iter().for_each(|client| go_on_behind_script(worker, client));
+    with_migrations(worker, |migrations, side| migrations.take_put_off(side));
 }

@@ -8,11 +8,13 @@ use crate::engines::change::ChangeTurn;
 use crate::env::Env;
 use crate::ids::{Asker, ClientHandle, ClientId};
 use crate::interfaces::client_query::{ClientAnswer, ClientQuery, ClientQuestion};
+use crate::interfaces::transfer::TransferEnd;
 use crate::mail::Mail;
 use crate::session::Flow;
 use crate::tracking::state::{LostRedirect, Redirected};
 use crate::visits::Visit;
 use crate::worker::Worker;
+use crate::worker::dispatch::with_migrations;
 use crate::worker::internal_requests::by_type;
 use crate::worker::pins::list_pins;
 use crate::worker::query::{Answer, Query};
@@ -90,6 +92,7 @@ impl<E: Execute> Worker<E> {
             broken => LostRedirect: self.env.clients.break_redirection(*broken),
             turn => ChangeTurn: self.env.send_change(turn.0),
             visit => Arc<Visit>: self.visits.expect(Arc::clone(&visit), self.env.counters.turns.value()),
+            end => TransferEnd: with_migrations(self, |migrations, side| migrations.take_end(side, Arc::unwrap_or_clone(end))),
             inquiry => Arc<Inquiry>: answer_inquiry(self, &inquiry, Self::answer_admin_query),
         });
     }

@@ -17,6 +17,7 @@ use crate::number::integer;
 use crate::store::listpack::Element;
 
 const NO_MIGRATION: &str = "ERR MIGRATE is refused: this server makes no connections to others";
+const NO_MIGRATION_IN_SCRIPTS: &str = "ERR MIGRATE is refused in scripts: all clients would wait for the other server";
 
 /// Runs one command of the group.
 pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
@@ -50,6 +51,8 @@ pub(super) fn run(command: GenericCommand, call: &mut Call<'_, '_>) -> Answer {
         GenericCommand::SortRo => sort::sort(call, false),
         GenericCommand::Ttl => expire::time(call, Moment::SECONDS_FROM_NOW),
         GenericCommand::Type => key_type(call),
+        // What has the engine moves keys; a script that calls this has nothing else to do it.
+        GenericCommand::Migrate if call.session.is_in_script => Err(NO_MIGRATION_IN_SCRIPTS.into()),
         GenericCommand::Migrate => Err(NO_MIGRATION.into()),
         // A container is never executed.
         GenericCommand::Object => Err(unsupported(call.row)),

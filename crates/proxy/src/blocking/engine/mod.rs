@@ -229,7 +229,7 @@ impl<E: Execute, C: EngineChanges> EngineCalls for EngineSide<'_, E, C> {
         }
     }
 
-    fn note_script_run(&mut self, index: Option<ClientId>) {
+    fn note_run_apart(&mut self, index: Option<ClientId>) {
         if self.blocking.parking.is_empty() {
             return;
         }

@@ -33,6 +33,7 @@ use handover::{Estate, Inherited, Offered};
 use hooks::HookMaker;
 use server_config::ServerConfig;
 use tls::InstanceTls;
+use transfers::Transfers;
 
 mod access;
 mod config;
@@ -43,6 +44,7 @@ pub mod hooks;
 mod oom_score;
 mod server_config;
 mod tls;
+mod transfers;
 
 /// What there is to serve, and the handle that ends it.
 #[derive(Debug)]
@@ -212,6 +214,7 @@ struct Running {
     nodes: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
     /// Ends the embedded nodes, once they have no clients.
     stop_nodes: Box<dyn FnOnce() + Send>,
+    transfers: Arc<Transfers>,
 }
 
 /// The threads of one instance.
@@ -219,6 +222,7 @@ struct Threads {
     workers: Vec<JoinHandle<std::io::Result<()>>>,
     nodes: Vec<JoinHandle<std::io::Result<()>>>,
     stop_nodes: Box<dyn FnOnce() + Send>,
+    transfers: Arc<Transfers>,
 }
 
 impl Running {
@@ -244,10 +248,14 @@ impl Running {
             let parameters = job.parameters.clone().unwrap_or_else(|| Parameters::of(process, number));
             ServerConfig::new(parameters, Arc::clone(&job.control), number, Arc::clone(doors.files))
         });
+        let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
+        let transfers = Arc::<Transfers>::default();
+        stop_with(&job.control, &transfers);
         let hooks = match &server_config {
             Some(server_config) => {
                 let server_config = Arc::clone(server_config);
                 let hooks = job.hooks.make().with_clock(respool_net::monotonic_us).on_usage(process::usage);
+                let hooks = transferring(hooks, &transfers, slots.clone());
                 let hooks = hooks.on_config(move |verb| server_config.answer(verb));
                 match job.clock.clone() {
                     Some(clock) => hooks.on_clock(move |order| move_clock(&clock, order)),
@@ -264,7 +272,8 @@ impl Running {
         let share = |place: usize| {
             let server_config = Arc::clone(server_config.as_ref().filter(|_| instance.has_engine_threads())?);
             let (topology, late_scripts) = (Arc::clone(&config.topology), shared.late_scripts());
-            Some(EngineShare { place, topology, server_config, late_scripts })
+            let transfers = Arc::clone(&transfers);
+            Some(EngineShare { place, topology, server_config, late_scripts, transfers })
         };
         let nodes: Vec<_> = embedded
             .enumerate()
@@ -272,7 +281,6 @@ impl Running {
                 EmbeddedNode::new(process, instance, share(place), about, transport, &doors.files.sockets)
             })
             .collect();
-        let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
         follow(&job.control, number, slots.clone(), tls, Arc::clone(doors.files));
         follow_as_nodes(&job.control, number, nodes.iter().map(|node| node.slot.clone()).collect());
         if handover::go_on_with_orders(&shared, doors.inherited.of_orders(&instance.name))? {
@@ -291,6 +299,7 @@ impl Running {
             workers: Vec::new(),
             nodes: Vec::new(),
             stop_nodes: Box::new(|| {}),
+            transfers,
         };
         for (worker, inbox) in insides.into_iter().enumerate() {
             let (config, shared) = (Arc::clone(&config), Arc::clone(&shared));
@@ -359,7 +368,7 @@ impl Running {
         };
         let nodes = spawn(NODE, self.nodes)?;
         let workers = spawn("worker", self.workers)?;
-        Ok(Threads { workers, nodes, stop_nodes: self.stop_nodes })
+        Ok(Threads { workers, nodes, stop_nodes: self.stop_nodes, transfers: self.transfers })
     }
 }
 
@@ -369,6 +378,7 @@ impl Threads {
         let mut ended: Vec<_> = self.workers.into_iter().map(join).collect();
         (self.stop_nodes)();
         ended.extend(self.nodes.into_iter().map(join));
+        self.transfers.end();
         ended.into_iter().collect()
     }
 }
@@ -443,6 +453,8 @@ struct EngineShare {
     server_config: Arc<ServerConfig>,
     /// Where it says that a script of it is late.
     late_scripts: Arc<LateScripts>,
+    /// Who moves its keys to other servers.
+    transfers: Arc<Transfers>,
 }
 
 impl EngineShare {
@@ -473,9 +485,10 @@ impl EmbeddedNode {
         let shared = Shared::new(1, respool_net::monotonic_us(), about.clone(), Arc::default());
         let shared = match &share {
             // Its commands are timed as those of an engine that is a server of its own.
-            Some(EngineShare { place, server_config, late_scripts, .. }) => {
+            Some(EngineShare { place, server_config, late_scripts, transfers, .. }) => {
                 let server_config = Arc::clone(server_config);
                 let hooks = Hooks::default().with_clock(respool_net::monotonic_us);
+                let hooks = transferring(hooks, transfers, vec![slot.clone()]);
                 let hooks = hooks.on_config(move |verb| server_config.answer(verb));
                 shared.with_hooks(hooks).of_engine(*place, Arc::clone(late_scripts))
             }
@@ -506,6 +519,25 @@ impl EmbeddedNode {
             respool_net::Worker::new(setup)?.with_clock(clock).run()
         })
     }
+}
+
+/// Has keys moved to other servers for an engine in one of these workers.
+fn transferring(hooks: Hooks, transfers: &Arc<Transfers>, workers: Vec<Postbox<Mail>>) -> Hooks {
+    let (moving, kept) = (Arc::clone(transfers), Arc::clone(transfers));
+    let hooks = hooks.on_transfer_connections(move || kept.kept());
+    hooks.on_transfer(move |transfer| {
+        let worker = transfer.worker.get();
+        moving.begin(transfer, &workers[worker])
+    })
+}
+
+/// Where the process ends at once no worker waits for another server.
+fn stop_with(control: &Arc<Control>, transfers: &Arc<Transfers>) {
+    let (watched, transfers) = (Arc::downgrade(control), Arc::downgrade(transfers));
+    control.on_change(Box::new(move || {
+        let is_stopping = watched.upgrade().is_some_and(|control| control.phase() >= Phase::Stopping);
+        transfers.upgrade().filter(|_| is_stopping).into_iter().for_each(|transfers| transfers.stop());
+    }));
 }
 
 /// The options of clients' connections and of those to nodes. A node that vanishes is missed sooner than a client: the
@@ -716,6 +748,7 @@ mod tests {
             workers,
             nodes,
             stop_nodes: Box::new(|| {}),
+            transfers: Arc::default(),
         }
     }
 

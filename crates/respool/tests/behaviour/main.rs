@@ -24,6 +24,7 @@ mod large;
 mod learning;
 mod memory;
 mod merged_replication;
+mod migrate;
 mod misbehaving_nodes;
 mod monitor;
 mod named_memory;

@@ -138,11 +138,6 @@ pub const DIFFERENCES: &[Difference] = &[
 /// What the embedded server may say differently besides, compared with a redis-server.
 pub const EMBEDDED_DIFFERENCES: &[Difference] = &[
     difference(
-        "MIGRATE",
-        Likeness::NotSent,
-        "moving a key needs a connection to another server, which the engine does not make, and says so",
-    ),
-    difference(
         "CONFIG SET,CONFIG REWRITE,CONFIG RESETSTAT",
         Likeness::NotSent,
         "changes the settings or figures that the comparison itself relies on; parameters have tests of their own",

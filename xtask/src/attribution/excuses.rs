@@ -11,6 +11,8 @@ pub(super) const GRACE: Duration = Duration::from_millis(1_500);
 pub(super) enum Says {
     /// Something took too long.
     Late,
+    /// The time of a pop was over before its node could be asked.
+    Unasked,
     /// A connection could not be made.
     Refused,
     /// A connection has ended before a request was sent on it.
@@ -58,7 +60,7 @@ impl Says {
 const WORDS: [(&str, Says); 27] = [
     ("did not answer within", Says::Late),
     ("could not be reached in time", Says::Late),
-    ("could not be asked in time", Says::Late),
+    ("could not be asked in time", Says::Unasked),
     ("has been silent for too long", Says::Late),
     ("was drained by an operator", Says::Drained),
     ("max number of clients", Says::Full),
@@ -88,6 +90,7 @@ const WORDS: [(&str, Says); 27] = [
 /// A node that dies and comes back.
 pub(super) const DEATH: &[Says] = &[
     Says::Late,
+    Says::Unasked,
     Says::Refused,
     Says::Unsent,
     Says::Closed,
@@ -99,17 +102,25 @@ pub(super) const DEATH: &[Says] = &[
 ];
 /// One that says nothing: its connections may be given up, and others can be made.
 pub(super) const SILENCE: &[Says] =
-    &[Says::Late, Says::Unsent, Says::Closed, Says::Overloaded, Says::Unwatched, Says::Doubt];
+    &[Says::Late, Says::Unasked, Says::Unsent, Says::Closed, Says::Overloaded, Says::Unwatched, Says::Doubt];
 /// One whose connections end, and that has others to give.
 pub(super) const DISCONNECT: &[Says] =
-    &[Says::Late, Says::Unsent, Says::Closed, Says::Overloaded, Says::Unwatched, Says::Doubt];
+    &[Says::Late, Says::Unasked, Says::Unsent, Says::Closed, Says::Overloaded, Says::Unwatched, Says::Doubt];
 /// The same, and it has no others to give.
-pub(super) const FULL: &[Says] =
-    &[Says::Late, Says::Unsent, Says::Closed, Says::Full, Says::Overloaded, Says::Unwatched, Says::Doubt];
+pub(super) const FULL: &[Says] = &[
+    Says::Late,
+    Says::Unasked,
+    Says::Unsent,
+    Says::Closed,
+    Says::Full,
+    Says::Overloaded,
+    Says::Unwatched,
+    Says::Doubt,
+];
 /// Another server is the node.
 pub(super) const MOVE: &[Says] = &[Says::Changed, Says::Closed, Says::NoScript, Says::Unwatched, Says::Overloaded];
 /// Nothing more is sent to it.
-pub(super) const DRAIN: &[Says] = &[Says::Drained, Says::Changed, Says::Unwatched, Says::Closed];
+pub(super) const DRAIN: &[Says] = &[Says::Drained, Says::Unasked, Says::Changed, Says::Unwatched, Says::Closed];
 /// It has another address, of the same server: what was being passed on to the former one is given up.
 pub(super) const ADDRESS: &[Says] = &[Says::Changed];
 /// Clients are not to be told of it.

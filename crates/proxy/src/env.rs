@@ -119,17 +119,6 @@ impl<E> Env<E> {
         Millis(self.now.unix_us / 1000)
     }
 
-    /// The time by which blocked requests wait here: that of the clients where an engine in this process has parked them. Where nodes mind
-    /// their time it is only a bound for them.
-    pub(crate) fn waiting_us(&self) -> u64 {
-        if self.engine.is_some() { self.now.client_us } else { self.now.mono_us }
-    }
-
-    /// When a time of [`Env::waiting_us`] comes, on the monotonic clock.
-    pub(crate) fn waiting_due_us(&self, at_us: u64) -> Option<u64> {
-        if self.engine.is_some() { self.now.due_us(at_us) } else { Some(at_us) }
-    }
-
     /// The environment of a worker with no connections.
     pub(crate) fn new(setup: WorkerSetup<E>) -> Self {
         let counters = Arc::clone(&setup.shared.counters[setup.number.get()]);
@@ -182,6 +171,17 @@ impl<E> Env<E> {
         env.shared.name_nodes(env.config.nodes.iter().map(|node| node.name.clone()));
         env
     }
+}
+
+/// The time by which blocked requests wait here: that of the clients where an engine in this process has parked them. Where nodes mind
+/// their time it is only a bound for them.
+pub(crate) fn waiting_us<E>(env: &Env<E>) -> u64 {
+    if env.engine.is_some() { env.now.client_us } else { env.now.mono_us }
+}
+
+/// When a time of [`waiting_us`] comes, on the monotonic clock.
+pub(crate) fn waiting_due_us<E>(env: &Env<E>, at_us: u64) -> Option<u64> {
+    if env.engine.is_some() { env.now.due_us(at_us) } else { Some(at_us) }
 }
 
 impl<E: Execute> Env<E> {

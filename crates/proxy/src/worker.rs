@@ -43,6 +43,7 @@ use crate::transaction::exec_reply::continue_exec_reply;
 use crate::visits::Visits;
 use crate::worker::dispatch::go_on_with_late_script;
 use crate::worker::query::Query;
+use crate::worker::visits::receive_visits;
 use crate::workers::query::Queries;
 use respool_command::Execute;
 use respool_connection::flush::Held;
@@ -265,9 +266,7 @@ impl<E: Execute> Machine for Worker<E> {
         let before = self.env.lanes.begin_writing();
         self.run_timers();
         self.env.lanes.write_first(before);
-        if !self.visits.is_empty() {
-            self.receive_visits();
-        }
+        receive_visits(self);
         self.subscriptions.evict_tracked(&mut self.env);
         self.tell_what_is_new();
         self.env.begin_slices();

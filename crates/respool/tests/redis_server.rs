@@ -1,4 +1,5 @@
 //! The program in the place of redis-server: its file and flags, CONFIG, signals, log lines and end, beside the real one.
+//! Long because all of it is about one program, started in one way.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};

@@ -38,7 +38,7 @@ use crate::blocking::request::{
     BlockedRequest, State, Target, WaitsAt, Wording, begins_at_arrival, is_migrate, is_wait, timeout_us,
 };
 use crate::config::Config;
-use crate::env::Env;
+use crate::env::{Env, waiting_us};
 use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientId, Handle, LaneHandle, LaneId, LaneKeyId, NodeId};
@@ -176,7 +176,7 @@ impl Blocking {
         let Wording { args, said } = words;
         let WaitsAt { node, stands_for } = at;
         let is_on_own = env.clients.has_noloop_lanes(index);
-        let (arrived_us, client_us, waiting_us) = (env.now.mono_us, env.now.client_us, env.waiting_us());
+        let (arrived_us, client_us, waiting_us) = (env.now.mono_us, env.now.client_us, waiting_us(env));
         let session = env.clients.sessions.at_mut(index).expect("it has just been given a place for its reply");
         let timeout_us = timeout_us(row, args.as_args());
         let deadline_of = |since_us: u64| timeout_us.map(|timeout_us| since_us.saturating_add(timeout_us));
@@ -570,7 +570,7 @@ impl Blocking {
     #[cold]
     pub(crate) fn handle_blocked_deadlines(&mut self, env: &mut Env<impl Execute>) {
         let now_us = env.now.mono_us;
-        for blocked in self.take_overdue(env.waiting_us()) {
+        for blocked in self.take_overdue(waiting_us(env)) {
             // One that is being tried is told behind that, unless there is another reason to let it go.
             let Some(this) = self.requests.get(blocked) else { continue };
             match (this.release, this.state) {

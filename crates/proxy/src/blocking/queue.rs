@@ -7,7 +7,7 @@ use crate::blocking::fairness::Takers;
 use crate::blocking::parking::Parking;
 use crate::blocking::request::{BlockedRequest, State};
 use crate::blocking::returns::Returns;
-use crate::env::Env;
+use crate::env::{Env, waiting_due_us};
 use crate::ids::{Handle, LaneHandle, LaneKeyId, NodeId, PerNode};
 use crate::limits::{TIMEOUTS_PER_TURN_MAX, TRIES_AT_ONCE, TRY_US};
 use crate::slab::Slab;
@@ -95,7 +95,7 @@ pub(crate) struct Blocking {
     pub(crate) sent: BTreeSet<Handle>,
     /// Nodes in whose place requests wait at others, each once.
     pub(crate) stood_for: Vec<NodeId>,
-    /// When the time of those runs out who have no connection, by [`Env::waiting_us`].
+    /// When the time of those runs out who have no connection, by [`crate::env::waiting_us`].
     deadlines: BTreeSet<(u64, Handle)>,
     /// When some of those in the queue are tried again; `None`: the queue is empty.
     try_at_us: Option<u64>,
@@ -214,7 +214,7 @@ impl Blocking {
 
     /// When anything is to be done next, on the monotonic clock.
     pub(crate) fn next_due_us<E>(&self, env: &Env<E>) -> Option<u64> {
-        let deadline_us = self.deadlines.first().and_then(|(at, _)| env.waiting_due_us(*at));
+        let deadline_us = self.deadlines.first().and_then(|(at, _)| waiting_due_us(env, *at));
         deadline_us.into_iter().chain(self.try_at_us).min()
     }
 

@@ -95,7 +95,7 @@ pub(crate) struct BlockedRequest {
     /// What its session's account has of it.
     pub(crate) held_bytes: usize,
     pub(crate) arrived_us: u64,
-    /// When its time has run out, by [`crate::env::Env::waiting_us`]; `None`: never, or the node has to say what is wrong with its timeout.
+    /// When its time has run out, by [`crate::env::waiting_us`]; `None`: never, or the node has to say what is wrong with its timeout.
     pub(crate) deadline_us: Option<u64>,
     /// The same by the clock of clients, by which an embedded node goes.
     pub(crate) client_deadline_us: Option<u64>,

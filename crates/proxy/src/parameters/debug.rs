@@ -85,20 +85,6 @@ impl<E: Execute> Env<E> {
         self.now.pass(late);
     }
 
-    /// `DEBUG CLOCK`: the time that clients see is moved, for tests of other programs.
-    #[cold]
-    fn debug_clock(&mut self, index: ClientId, args: Args<'_>) -> AdminStep {
-        let Some(order) = clock_order(args) else {
-            return AdminStep::Done(self.refuse(index, error_text::DEBUG_CLOCK));
-        };
-        if self.clients.sessions.at(index).is_some_and(Session::is_amid_exec_reply) {
-            return AdminStep::Done(self.refuse(index, error_text::DEBUG_CLOCK_IN_EXEC));
-        }
-        let Some(()) = self.clients.settle_before(index) else { return AdminStep::Done(Flow::Again) };
-        self.shared.hooks.move_clock(order);
-        AdminStep::ClockMoved
-    }
-
     /// `DEBUG` of the engine.
     #[cold]
     pub(super) fn own_debug(&mut self, index: ClientId, row: &'static Row, request: &Request<'_>) -> AdminStep {
@@ -110,13 +96,27 @@ impl<E: Execute> Env<E> {
             return AdminStep::Done(self.rewrite_parameters(index, true));
         }
         if args.at(1).eq_ignore_ascii_case(b"CLOCK") && self.engine.is_some() && self.shared.hooks.moves_clock() {
-            return self.debug_clock(index, args);
+            return debug_clock(self, index, args);
         }
         match self.engine {
             Some(_) => AdminStep::Debug,
             None => AdminStep::Done(self.debug_engines(Call { index, row, request })),
         }
     }
+}
+
+/// `DEBUG CLOCK`: the time that clients see is moved, for tests of other programs.
+#[cold]
+fn debug_clock<E: Execute>(env: &mut Env<E>, index: ClientId, args: Args<'_>) -> AdminStep {
+    let Some(order) = clock_order(args) else {
+        return AdminStep::Done(env.refuse(index, error_text::DEBUG_CLOCK));
+    };
+    if env.clients.sessions.at(index).is_some_and(Session::is_amid_exec_reply) {
+        return AdminStep::Done(env.refuse(index, error_text::DEBUG_CLOCK_IN_EXEC));
+    }
+    let Some(()) = env.clients.settle_before(index) else { return AdminStep::Done(Flow::Again) };
+    env.shared.hooks.move_clock(order);
+    AdminStep::ClockMoved
 }
 
 /// What the words behind `DEBUG CLOCK` say. `None`: nothing.

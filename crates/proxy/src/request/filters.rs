@@ -14,32 +14,37 @@ use crate::session::{Flow, SessionFlags};
 use respool_command::{Command, Execute, Row, TransactionsCommand, UnknownCommand, text as texts};
 use respool_wire::{Args, Request};
 
-impl<E: Execute> Env<E> {
-    /// The program around the worker may refuse a request.
-    pub(crate) fn ask_hooks(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
-        let number = self.counters.requests.value();
-        let details = &mut self.clients.sessions.at_mut(index)?.details;
-        let verdict = match std::mem::take(&mut details.has_passed) {
-            true => Verdict::Pass,
-            false => self.shared.hooks.judge(&details.peer, row, args),
-        };
-        match verdict {
-            Verdict::Pass => {
-                details.passed_at = number;
-                None
-            }
-            Verdict::Refuse(words) => Some(self.refuse_for_ours(index, error_text::verbatim(&words))),
-            Verdict::Hold => {
-                self.clients.mark_held(index);
-                Some(Flow::Again)
-            }
-            Verdict::Close => {
-                self.close_client(index);
-                Some(Flow::Stop)
-            }
+/// The program around the worker may refuse a request, hold it or close its connection. One that it has let pass is not asked about again, though it was put back.
+pub(crate) fn ask_hooks<E: Execute>(
+    env: &mut Env<E>,
+    index: ClientId,
+    row: &'static Row,
+    args: Args<'_>,
+) -> Option<Flow> {
+    let number = env.counters.requests.value();
+    let details = &mut env.clients.sessions.at_mut(index)?.details;
+    let verdict = match std::mem::take(&mut details.has_passed) {
+        true => Verdict::Pass,
+        false => env.shared.hooks.judge(&details.peer, row, args),
+    };
+    match verdict {
+        Verdict::Pass => {
+            details.passed_at = number;
+            None
+        }
+        Verdict::Refuse(words) => Some(env.refuse_for_ours(index, error_text::verbatim(&words))),
+        Verdict::Hold => {
+            env.clients.mark_held(index);
+            Some(Flow::Again)
+        }
+        Verdict::Close => {
+            env.close_client(index);
+            Some(Flow::Stop)
         }
     }
+}
 
+impl<E: Execute> Env<E> {
     /// Refuses a request before its session's states were asked about queueing: its command does not exist, or not with so
     /// many arguments, or the client may not use it. A block that is being queued is spoilt by that.
     #[cold]

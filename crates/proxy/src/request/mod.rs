@@ -11,7 +11,7 @@ pub(crate) mod client_pause;
 pub(crate) mod dispatch;
 mod fan_out;
 pub(crate) mod fast_path;
-mod filters;
+pub(crate) mod filters;
 pub(crate) mod forward;
 pub(crate) mod gathers;
 pub(crate) mod held_requests;

@@ -13,6 +13,7 @@ use crate::interfaces::requests::HandleRequests;
 use crate::migrate::Migrations;
 use crate::parameters::AdminStep;
 use crate::request::fast_path::Plain;
+use crate::request::filters::ask_hooks;
 use crate::request::forward::is_own_info;
 use crate::scripts::engine::{go_on_with_script, run_in_engine};
 use crate::session::{Flow, SessionFlags};
@@ -20,6 +21,7 @@ use crate::tracking::Subscriptions;
 use crate::transaction::engine::watch_engine;
 use crate::transaction::exec_reply::go_on_behind_script;
 use crate::worker::Worker;
+use crate::worker::visits::answer_behind_time;
 use respool_command::{Execute, Lane, Row, UnknownCommand};
 use respool_wire::Request;
 
@@ -53,7 +55,7 @@ impl<E: Execute> HandleRequests for Worker<E> {
     fn ask_state(&mut self, state: SessionFlags, call: Call<'_>) -> Option<Flow> {
         let Call { index, row, request } = call;
         match state {
-            SessionFlags::HOOKED => self.env.ask_hooks(index, row, request.args),
+            SessionFlags::HOOKED => ask_hooks(&mut self.env, index, row, request.args),
             SessionFlags::TRACKING => {
                 let flow = self.subscriptions.settle_noloop(&mut self.env, index);
                 if flow.is_none() {
@@ -145,7 +147,7 @@ impl<E: Execute> Worker<E> {
                 self.engine_side().serve_after(index);
                 flow
             }
-            AdminStep::ClockMoved => self.answer_behind_time(index),
+            AdminStep::ClockMoved => answer_behind_time(self, index),
             AdminStep::Migrate => migrate(self, call),
             AdminStep::Local => self.answer_locally(index, row, request.args),
             AdminStep::PassOn => self.pass_on(call),

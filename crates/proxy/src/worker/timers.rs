@@ -16,16 +16,16 @@ impl<E: Execute> Worker<E> {
             self.engine_side().tick_engine();
         }
         if self.subscriptions.subscriptions_are_due(&self.env) {
-            self.come_due(|this| this.subscriptions.check_push_lanes(&mut this.env));
+            come_due(self, |this| this.subscriptions.check_push_lanes(&mut this.env));
         }
         if self.blocking.next_due_us(&self.env).is_some_and(|at| self.env.now.mono_us >= at) {
-            self.come_due(|this| this.blocking.handle_blocked_deadlines(&mut this.env));
+            come_due(self, |this| this.blocking.handle_blocked_deadlines(&mut this.env));
         }
         if self.blocking.has_stood_in(&self.env) {
-            self.come_due(|this| this.blocking.recall_from_stand_ins(&mut this.env));
+            come_due(self, |this| this.blocking.recall_from_stand_ins(&mut this.env));
         }
         if self.env.scatters.words_due_us().is_some_and(|at| self.env.now.mono_us >= at) {
-            self.come_due(|this| this.env.end_waits_for_words());
+            come_due(self, |this| this.env.end_waits_for_words());
         }
         let is_due = self.env.now.mono_us >= self.env.cron_at_us;
         if is_due
@@ -33,16 +33,8 @@ impl<E: Execute> Worker<E> {
                 && self.env.is_busy
                 && self.env.cron_at_us > self.env.now.mono_us + self.env.config.busy_interval_us()
         {
-            self.come_due(|this| this.run_cron(is_due));
+            come_due(self, |this| this.run_cron(is_due));
         }
-    }
-
-    /// Runs what is due. What replies of this turn lead to comes first: a request that is outstanding, or a connection that is free.
-    #[cold]
-    fn come_due(&mut self, run: impl FnOnce(&mut Self)) {
-        self.conclude_tasks();
-        run(self);
-        self.tell_ended();
     }
 
     /// The next turn is not late, however much time passes before it: for tests, whose time moves in steps.
@@ -80,4 +72,12 @@ impl<E: Execute> Worker<E> {
         }
         self.env.plan_cron();
     }
+}
+
+/// Runs what is due. What replies of this turn lead to comes first: a request that is outstanding, or a connection that is free.
+#[cold]
+fn come_due<E: Execute>(this: &mut Worker<E>, run: impl FnOnce(&mut Worker<E>)) {
+    this.conclude_tasks();
+    run(this);
+    this.tell_ended();
 }

@@ -143,10 +143,15 @@ pub(super) fn library_table(
             _ => return Err(refuse("ERR wrong number of arguments to redis.register_function")),
         };
         let function = draft.finish(&exchange.registered.borrow()).map_err(refuse)?;
+        let bytes = exchange.registered_bytes.get() + function.text_bytes();
+        if bytes > LIBRARY_TEXT_BYTES_MAX {
+            return Err(refuse(TEXTS_TOO_LONG));
+        }
         if exchange.registered.borrow().len() >= crate::limits::LIBRARY_FUNCTIONS_MAX {
             return Err(refuse("ERR too many functions in one library"));
         }
         functions.raw_set(lua.create_string(function.name.to_ascii_lowercase())?, callback)?;
+        exchange.registered_bytes.set(bytes);
         exchange.registered.borrow_mut().push(function);
         Ok(())
     })?;

@@ -88,6 +88,8 @@ pub(super) struct Exchange {
     pub(super) is_loading: Cell<bool>,
     /// The functions that a library has registered.
     pub(super) registered: RefCell<Vec<Function>>,
+    /// Bytes of their names and descriptions.
+    pub(super) registered_bytes: Cell<usize>,
     /// Bytes that the interpreter held when it last left its stack.
     pub(super) vm_bytes: Cell<usize>,
     pub(super) collector: Collector,

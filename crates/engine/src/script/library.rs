@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use respool_command::words::{self, until_nul};
 
 use super::shebang::ScriptFlags;
-use crate::limits::LIBRARY_TEXT_BYTES_MAX;
 
 const BAD_NAME: &str =
     "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
@@ -21,6 +20,13 @@ pub(super) struct Function {
     /// As they are told.
     pub(super) flag_names: Vec<&'static str>,
     pub(super) flags: ScriptFlags,
+}
+
+impl Function {
+    /// The bytes of its name and description.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.name.len() + self.description.as_ref().map_or(0, Vec::len)
+    }
 }
 
 /// A library.
@@ -183,11 +189,6 @@ impl Draft {
         let DraftFlags { flags, is_given, has_unknown } = self.flags;
         if has_unknown {
             return Err("ERR unknown flag given");
-        }
-        let texts = |function: &Function| function.name.len() + function.description.as_ref().map_or(0, Vec::len);
-        let before: usize = others.iter().map(texts).sum();
-        if before + name.len() + self.description.as_ref().map_or(0, Vec::len) > LIBRARY_TEXT_BYTES_MAX {
-            return Err(TEXTS_TOO_LONG);
         }
         if !is_name(&name) {
             return Err(BAD_NAME);

@@ -170,8 +170,8 @@ pub(crate) const SCRIPT_SLICE_COROUTINES: u32 = 8;
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_SLICE_COMMANDS: u32 = 256;
 
-/// As how many of them another command counts, which may take any time: a look costs a tenth of what a quick command does. One whose request
-/// or reply is large counts as all.
+/// As how many of them another command counts, which may take any time: a look costs a tenth of what a quick command does. One whose
+/// request or reply is large counts as all.
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_SLOW_COMMAND: u32 = 32;
 

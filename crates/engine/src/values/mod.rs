@@ -1,6 +1,5 @@
 //! Values of every type that is no string, each in its compact and its large encoding.
 
-pub(crate) mod everything;
 pub(crate) mod hash;
 pub(crate) mod hyperloglog;
 pub(crate) mod set;
@@ -8,15 +7,14 @@ pub(crate) mod sorted_set;
 pub(crate) mod stream;
 
 use crate::keyspace::Kind;
-use crate::limits::{LARGE_BYTES, LARGE_EFFORT};
-use crate::store::graves::Drain;
+use crate::limits::{LARGE_BYTES, LARGE_EFFORT, records_like};
+use crate::store::graves::{Drain, Graves};
 use crate::store::heap::Heap;
 use crate::store::pool::{Handle, Pool};
 use crate::store::quick_list::QuickList;
 use crate::store::table::Table;
-use crate::store::weighed::Footprint;
+use crate::store::weighed::{Footprint, Weighed};
 
-pub(crate) use everything::Everything;
 pub(crate) use hash::{Hash, Volatile};
 pub(crate) use set::Set;
 pub(crate) use sorted_set::{Indexed, SortedSet};
@@ -196,6 +194,58 @@ impl Drain for Remains {
             Self::Everything(_) => {}
         }
         self.memory_bytes()
+    }
+}
+
+/// All that the databases held before a FLUSHALL, which is freed a part at a time without a look at its records: they go with their pages.
+pub(crate) struct Everything {
+    pool: Pool,
+    objects: Weighed<Object>,
+    /// The values among them that are large, and those that were on their way to be freed.
+    graves: Graves<Remains>,
+}
+
+impl Everything {
+    pub(crate) fn new(pool: Pool, objects: Weighed<Object>, graves: Graves<Remains>) -> Self {
+        Self { pool, objects, graves }
+    }
+
+    /// Frees about `budget` parts; how many, and whether anything is left.
+    fn drain(&mut self, budget: usize) -> (usize, bool) {
+        let (mut spent, mut records) = (0, Vec::new());
+        while spent < budget {
+            let (cost, is_left) = self.pool.drop_part(budget - spent);
+            spent += cost;
+            if is_left {
+                continue;
+            }
+            if let Some(object) = self.objects.pop() {
+                spent += 1 + object.map_or(0, |object| self.drop_object(object));
+                continue;
+            }
+            let Some(part) = self.graves.take_part(budget - spent, &mut records) else { return (spent, false) };
+            records.clear();
+            spent += part.count;
+        }
+        (spent, true)
+    }
+
+    /// Frees a small value, and puts a large one among those that are freed in parts; how many parts were freed.
+    fn drop_object(&mut self, object: Object) -> usize {
+        let cost = object.free_effort() + records_like(object.memory_bytes());
+        match object.into_remains() {
+            Some(remains) => {
+                self.graves.push(remains);
+                0
+            }
+            None => cost,
+        }
+    }
+}
+
+impl Footprint for Everything {
+    fn memory_bytes(&self) -> usize {
+        self.pool.used_bytes() + self.objects.used_bytes() + self.graves.memory_bytes()
     }
 }
 

@@ -8,6 +8,8 @@
 //!
 //! A script is late once it has run as long as Redis lets one run before it serves others. The engine has no clock: it is
 //! given one, or counts what the script does.
+//!
+//! Long because a script under way and the scripts that are kept are one state, and the test of it looks at both.
 
 use respool_command::{
     Asked, Command, ConnectionCommand, Flags, Outcome, PubsubCommand, Row, ScriptCalls, ScriptRights, ScriptingCommand,

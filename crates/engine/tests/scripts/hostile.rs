@@ -1,5 +1,7 @@
 //! Scripts that mean harm: none may end the process, hold others up for good, take memory without bound, or leave anything behind
 //! for the scripts of others.
+//!
+//! Long because each kind of harm is a list of scripts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -294,7 +296,7 @@ fn what_a_library_says_of_its_functions_is_bounded() {
     assert_eq!(listed.matches("*1\r\n+no-writes\r\n").count(), 1000);
 }
 
-/// Short texts may compile to a multiple of their length. The oldest are forgotten, and nobody is refused.
+/// Short texts may compile to a multiple of their length. The oldest are forgotten, and none is refused.
 #[test]
 fn scripts_that_compile_to_much_leave_room_for_others() {
     let mut hostile = Hostile::new();

@@ -97,7 +97,7 @@ fn nothing_remains(bench: &mut Bench<NoEngine>) {
 
 /// Neither clients that track other keys nor routes make a change of many keys dear.
 #[test]
-fn a_change_of_many_keys_costs_nothing_for_clients_that_read_others() {
+fn a_change_of_many_keys_costs_those_who_read_others_nothing() {
     in_linear_time(|many| {
         let base = roomy(1);
         let pool = Pool::plain("main", Arc::clone(&base.topology));

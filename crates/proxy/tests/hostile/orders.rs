@@ -285,7 +285,7 @@ fn what_only_shows_something_is_not_made_for_who_takes_no_reply() {
 
 /// Clients that ask for it when they connect do not fail while a node is moved.
 #[test]
-fn the_only_node_is_not_asked_for_its_commands_while_it_is_paused() {
+fn a_paused_node_is_not_asked_for_its_commands() {
     let mut bench = Bench::proxy(config(1, 1));
     let client = bench.accept();
     for words in [&["PROXY", "PAUSE"][..], &["PROXY", "PAUSE", "node-0"]] {

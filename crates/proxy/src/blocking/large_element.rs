@@ -7,7 +7,7 @@
 //! ```
 //!
 //! What waits is answered by a task, which reads the reply before the client does and has it as a whole until then. That much memory would
-//! be nobody's, and connections on which requests wait are read on whatever memory there is. So the connection becomes one that its client
+//! be in no account, and connections on which requests wait are read on whatever memory there is. So the connection becomes one that its client
 //! leaves: it answers what it owes and takes nothing more. An element of which the client has been given a part is not put back if the
 //! client leaves, as a server that has begun to write it does not.
 

@@ -1,5 +1,15 @@
 //! For how long requests of a client have been held back by `PROXY PAUSE`, and what was refused because of that: see
 //! [`crate::request::held_requests`].
+//!
+//! For how long a client has been idle: it has sent nothing, has taken nothing of what was written to it, and nothing has kept it waiting.
+//!
+//! ```text
+//!   sends, takes a part of a reply, waits for an element, a node or an operator          nothing of that
+//!   [busy] <---------------------------------------------------------------------------------> [idle since]
+//! ```
+//!
+//! What has been written is compared when the timers run, and only where a timeout is set: nothing is noted on the way of a request or of a
+//! reply. So a client may be taken for busy for one run of the timers too long, and never for idle too early.
 
 /// Since when requests of a client are held, and when they timed out, in microseconds of the monotonic clock; 0: not at
 /// all.
@@ -40,9 +50,18 @@ impl HeldTime {
     }
 }
 
+/// When a client was last seen to be busy.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IdleTime {
+    /// In microseconds of the monotonic clock.
+    pub(super) busy_us: u64,
+    /// What had been written to it by then.
+    pub(super) written_bytes: u64,
+}
+
 #[cfg(test)]
 mod tests {
-    use super::HeldTime;
+    use super::*;
 
     #[test]
     fn what_was_sent_by_then_is_refused_and_what_comes_later_waits() {

@@ -7,7 +7,6 @@ pub(crate) mod disconnect_log;
 pub(crate) mod forced_disconnect;
 mod half_close;
 pub(crate) mod held_time;
-mod idle_time;
 pub(crate) mod large_request;
 mod leaving;
 pub(crate) mod marks;
@@ -220,7 +219,7 @@ pub(crate) struct SessionDetails {
     /// The state of the timeout of its held requests.
     pub(crate) held: HeldTime,
     /// When it was last seen not to be idle, where idle clients are disconnected.
-    idle: idle_time::IdleTime,
+    idle: held_time::IdleTime,
     /// When it last sent a script behind something else without waiting for the reply to that; 0: never.
     pub(crate) scripts_ahead_us: u64,
     /// A request of it was answered that it has timed out, and may still be executed.

@@ -16,8 +16,7 @@ impl<E: Execute> Worker<E> {
             Queueing::Leaves => None,
             Queueing::Refused(flow) => Some(flow),
             Queueing::Executes => {
-                let held = self.hold_for_client_pause(index, row, request.args);
-                Some(held.unwrap_or_else(|| self.exec(index, request.args)))
+                self.hold_for_client_pause(index, row, request.args).or_else(|| Some(self.exec(index, request.args)))
             }
             Queueing::Queued => refuse_to_queue(&mut self.engine_side(), index, row)
                 .or_else(|| Some(self.env.queue_allowed(index, row, request))),

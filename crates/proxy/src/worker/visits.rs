@@ -42,7 +42,7 @@ fn receive_all<E: Execute>(this: &mut Worker<E>) {
                 let now = this.env.engine_now();
                 look(Visited { engine: this.env.engine.as_mut().map(|engine| engine as &mut dyn Execute), now });
                 this.engine_side().collect_expired();
-                this.engine_side().note_script_run(None);
+                this.engine_side().note_run_apart(None);
             }
             Purpose::Answer(asker) => this.env.clients.reply(asker, |reply| reply.raw(replies::OK)),
             Purpose::CloseClients(done) => {

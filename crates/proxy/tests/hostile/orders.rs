@@ -78,7 +78,7 @@ fn a_transaction_waits_while_its_node_is_paused() {
 
 /// Such requests are not sent with EXEC, but by the proxy behind it.
 #[test]
-fn what_a_transaction_asks_by_the_way_waits_while_nodes_are_paused() {
+fn what_a_transaction_asks_by_the_way_waits_for_paused_nodes() {
     let mut bench = Bench::proxy(config(2, 1));
     let (operator, client) = (bench.accept(), bench.accept());
     let keys = ["a", "b", "c", "d", "e", "f"].map(|key| (key, node_of(&mut bench, operator, key)));

@@ -498,7 +498,7 @@ fn an_element_that_is_coming_is_not_given_up_for_its_time() {
 }
 
 #[test]
-fn an_element_that_is_coming_is_given_to_who_is_let_go_meanwhile() {
+fn an_element_that_is_coming_is_given_to_who_is_let_go() {
     let (mut bench, client, other, waiting, number) = waits_with(&["BLPOP", "q", "0"]);
     let element = large_element("q");
     send_slowly(&mut bench, waiting, &element, |bench, piece| {
@@ -517,7 +517,7 @@ fn an_element_that_is_coming_is_given_to_who_is_let_go_meanwhile() {
 }
 
 #[test]
-fn an_element_that_is_coming_for_a_request_that_was_tried_is_not_late() {
+fn an_element_that_is_coming_for_a_tried_request_is_not_late() {
     let lanes = LaneLimits { blocking_max: 1, ..LaneLimits::default() };
     let mut bench = Bench::proxy(Config { lanes, ..config(1, 1) });
     let (first, second) = (bench.accept(), bench.accept());

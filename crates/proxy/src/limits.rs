@@ -336,6 +336,9 @@ pub const TRACKING_PREFIX_BYTES_MAX: usize = 4096;
 /// then that everything has changed.
 pub const WAITING_READ_KEYS_MAX: usize = 64;
 
+/// Bytes of those keys. Of longer ones it is told the same.
+pub const WAITING_READ_BYTES_MAX: usize = 4096;
+
 /// Bytes of the keys that a script under way has changed and its own client is told of behind the reply. Of more it is told that everything has
 /// changed.
 pub const SCRIPT_CHANGES_BYTES_MAX: usize = 1 << 20;
@@ -492,6 +495,9 @@ pub const COUNTED_ERRORS_MAX: usize = 128;
 
 /// Bytes at the beginning of an error among which its code ends, as in Redis.
 pub const ERROR_CODE_BYTES_MAX: usize = 32;
+
+/// What a client that waits for room in a connection's queue is taken to bring at least, in bytes: what it has sent may still be unread.
+pub const THROTTLED_BYTES_MIN: usize = 1024;
 
 /// With so many bytes of an unfinished request it is looked at what the clients of an engine hold, before the request is executed.
 pub const CHECKED_INPUT_BYTES: usize = 64 * 1024;

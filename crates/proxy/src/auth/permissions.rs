@@ -236,6 +236,23 @@ impl<E: Execute> Env<E> {
         self.has_speakers = self.allowances.values().any(|allowance| allowance.limits.node_credentials.is_some());
     }
 
+    /// A request is read. If it is one that has been put back, what was found of it then holds for it, and for none behind it.
+    #[inline]
+    pub(crate) fn take_marks(&mut self, index: ClientId) {
+        let number = self.counters.requests.value();
+        let Some(session) = self.clients.sessions.at_mut(index) else { return };
+        if !(session.flags.has(SessionFlags::LIMITED) || session.flags.has(SessionFlags::HOOKED)) {
+            return;
+        }
+        let details = &mut session.details;
+        if std::mem::take(&mut details.has_paid) {
+            details.paid_at = number;
+        }
+        if std::mem::take(&mut details.has_passed) {
+            details.passed_at = number;
+        }
+    }
+
     /// The user asks for more than it may. `None`: it does not.
     pub(crate) fn ask_limited(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         let (now_us, number) = (self.now.mono_us, self.counters.requests.value());
@@ -243,10 +260,8 @@ impl<E: Execute> Env<E> {
         if session.details.paid_at == number {
             return None;
         }
-        // The one that has been put back unread has paid already.
-        let has_paid = std::mem::take(&mut session.details.has_paid);
         let allowance = session.details.allowance.as_ref()?;
-        if has_paid || allowance.admits(now_us, request.consumed) {
+        if allowance.admits(now_us, request.consumed) {
             session.details.paid_at = number;
             return None;
         }

@@ -126,13 +126,16 @@ impl<E: Execute> Env<E> {
 }
 
 impl Clients {
-    /// A client that is owed as much as it may be has requests that were read and only wait for that: they are done now. Returns
-    /// whether it has any.
+    /// A client that is owed as much as it may be, or whose node has enough to do, has requests that were read and only wait for that: they
+    /// are done now. Returns whether it has any.
     pub(crate) fn asks_for_what_was_read(&mut self, index: ClientId) -> bool {
         let Some(session) = self.sessions.at_mut(index) else { return false };
-        let has_read = session.pause == Pause::OUTSTANDING && session.input.is_some();
+        let mut others = session.pause;
+        others.remove(Pause::OUTSTANDING);
+        others.remove(Pause::LANE);
+        let has_read = others.is_none() && !session.pause.is_none() && session.input.is_some();
         if has_read {
-            session.pause.remove(Pause::OUTSTANDING);
+            session.pause = others;
             session.credit.lift();
         }
         has_read

@@ -204,11 +204,15 @@ fn may_go((_, session): &(ClientId, &Session)) -> bool {
     !session.details.is_no_evict && session.departure().is_none()
 }
 
-/// Whether a client may be left to make room by taking what waits for it: its connection is full, and [`MemoryPressure::mind_unread`] sees to it,
-/// or it has taken enough lately.
+/// Whether a client may be left to make room by taking what waits for it, which is most of what it holds: its connection is full, and
+/// [`MemoryPressure::mind_unread`] sees to it, or it has taken enough lately.
 fn makes_room<E>(env: &Env<E>, index: ClientId) -> bool {
-    let is_slow = |session: &Session| session.details.taking.is_slow(env.now.mono_us, TAKES_NOTHING_US, u64::MAX);
-    env.clients.sessions.at(index).is_some_and(|session| session.is_blocked || !is_slow(session))
+    let Some(session) = env.clients.sessions.at(index) else { return false };
+    let is_minded = session.is_blocked && !session.details.is_no_evict;
+    let is_slow = || session.details.taking.is_slow(env.now.mono_us, TAKES_NOTHING_US, u64::MAX);
+    let waiting =
+        session.reply_bytes() + session.subscriber.as_ref().map_or(0, |subscriber| subscriber.backlog_bytes());
+    waiting >= session.eviction_bytes() / 2 && (is_minded || !is_slow())
 }
 
 /// Whether a client's connection was written at the look before, although nothing said that there was room. If not, that is done now.

@@ -55,6 +55,11 @@ impl<E: Execute> Env<E> {
             if this.is_paced() {
                 self.mind_paced(lane);
             }
+            if !self.lanes[lane].throttled.is_empty() {
+                // Those who were let go on may have left since, and brought nothing that others are let go on behind.
+                is_busy = true;
+                self.release_throttled(lane);
+            }
             let this = &self.lanes[lane];
             match this.up.phase() {
                 Phase::Idle if this.wants_dial => {

@@ -13,9 +13,9 @@ use crate::ended::Ended;
 use crate::env::Env;
 use crate::error_reply::ErrorReply;
 use crate::error_text;
-use crate::ids::{ClientHandle, Handle, LaneId};
+use crate::ids::{ClientHandle, ClientId, Handle, LaneId};
 use crate::interfaces::changed_keys::LostListener;
-use crate::limits::PIECES_QUEUE_BYTES;
+use crate::limits::{PIECES_QUEUE_BYTES, THROTTLED_BYTES_MIN};
 use crate::nodes::health_checks::End;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::reply::missed_select::why_missed;
@@ -230,17 +230,29 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// Lets clients be read again that wait for a lane to have less to do.
+    /// Lets clients be read again that wait for a lane to have less to do: in their order, and as many as bring what there is room for. The others
+    /// would be read and planned only to be put back again.
     pub(crate) fn release_throttled(&mut self, lane: LaneId) {
         let this = &mut self.lanes[lane];
         let limit = match this.sending {
             Some(_) => PIECES_QUEUE_BYTES / 4,
             None => self.config.budgets.queue_soft() / 2,
         };
-        if this.up.queued_bytes() <= limit {
-            for index in std::mem::take(&mut this.throttled) {
-                self.clients.unpause(index, Pause::LANE);
-            }
+        if this.throttled.is_empty() || this.up.queued_bytes() > limit {
+            return;
         }
+        let room = self.config.budgets.queue_soft().saturating_sub(this.up.queued_bytes());
+        let brings = |index: &ClientId| {
+            let input = self.clients.sessions.at(*index).and_then(|session| session.input.as_ref());
+            input.map_or(0, |input| input.len()) + THROTTLED_BYTES_MIN
+        };
+        let brought = this.throttled.iter().scan(0, |sum, index| {
+            *sum += brings(index);
+            Some(*sum)
+        });
+        let count = 1 + brought.take_while(|sum| *sum < room).count();
+        let count = count.min(this.throttled.len());
+        let released: Vec<ClientId> = this.throttled.drain(..count).collect();
+        released.into_iter().for_each(|index| self.clients.unpause(index, Pause::LANE));
     }
 }

@@ -148,6 +148,7 @@ fn read_requests<H: HandleRequests>(
 #[inline(never)]
 fn take_request<H: HandleRequests>(by: &mut H, index: ClientId, request: &Request<'_>) -> Flow {
     by.env().counters.requests.add(1);
+    by.env().take_marks(index);
     let position = by.env().answer_position(index);
     let accepted = accept(by, index, request);
     let env = by.env();
@@ -319,7 +320,7 @@ impl<E: Execute> Env<E> {
     #[inline]
     pub(crate) fn wait_for_room(&mut self, index: ClientId, lane: LaneId) -> Option<Flow> {
         let is_full = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
-        is_full.then(|| self.wait_behind(index, lane))
+        if is_full { self.wait_behind(index, lane) } else { None }
     }
 
     /// The same for the connection to a node that a client's requests go over.
@@ -330,12 +331,16 @@ impl<E: Execute> Env<E> {
     }
 
     #[cold]
-    fn wait_behind(&mut self, index: ClientId, lane: LaneId) -> Flow {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
+    fn wait_behind(&mut self, index: ClientId, lane: LaneId) -> Option<Flow> {
+        // Of a worker that ends no client is read again.
+        if self.drain_until_us.is_some() {
+            return None;
+        }
+        let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         session.pause.add(Pause::LANE);
         self.lanes[lane].throttled.push(index);
         self.counters.pauses.add(1);
-        Flow::Again
+        Some(Flow::Again)
     }
 
     /// Goes on behind a request that several nodes answer, of whose lanes `fullest` is the one with most in its queue.
@@ -349,7 +354,8 @@ impl<E: Execute> Env<E> {
     #[cold]
     pub(crate) fn throttle(&mut self, index: ClientId, lane: LaneId, args: &Args<'_>) -> Flow {
         let soft = self.config.budgets.client_output_soft;
-        let has_much = self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
+        let has_much =
+            self.drain_until_us.is_none() && self.lanes[lane].up.queued_bytes() > self.config.budgets.queue_soft();
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         if session.has_asked_much() {
             // Whatever the size of this reply, or a client of short ones would come here with each request for ever.

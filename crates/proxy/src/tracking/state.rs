@@ -6,7 +6,7 @@ use crate::ids::{ClientHandle, ClientId, ClientNumber};
 use crate::integer::integer;
 use crate::limits::{
     SCRIPT_CHANGES_BYTES_MAX, TRACKED_TRANSACTION_KEYS_MAX, TRACKING_PREFIX_BYTES_MAX, TRACKING_PREFIXES_MAX,
-    WAITING_READ_KEYS_MAX,
+    WAITING_READ_BYTES_MAX, WAITING_READ_KEYS_MAX,
 };
 use crate::push::subscriber::Subscriber;
 use crate::session::marks::SessionSubscriber;
@@ -66,8 +66,10 @@ impl WaitingRead {
     pub(super) fn new(place: Seq, row: &Row, args: Args<'_>) -> Self {
         let mut positions = KeyPositions::new();
         let _ = row.keys.positions(args, &mut positions);
-        let keys = positions.iter().filter_map(|position| args.get(position.index as usize)).map(Box::from);
-        Self { place, keys: (positions.len() <= WAITING_READ_KEYS_MAX).then(|| keys.collect()) }
+        let keys = || positions.iter().filter_map(|position| args.get(position.index as usize));
+        let bytes: usize = keys().map(<[u8]>::len).sum();
+        let fits = positions.len() <= WAITING_READ_KEYS_MAX && bytes <= WAITING_READ_BYTES_MAX;
+        Self { place, keys: fits.then(|| keys().map(Box::from).collect()) }
     }
 
     /// Takes what has changed of what it reads. `None`: perhaps everything.

@@ -174,3 +174,27 @@ fn a_drain_does_not_wait_for_a_ping_that_was_not_answered() {
     assert!(bench.has_ended);
     assert_eq!(bench.shared.counters[0].requests_cut_off.value(), 0);
 }
+
+/// A request that was read as a whole and waits for room in its connection's queue is sent when the worker is told to end.
+#[test]
+fn a_request_that_waits_for_room_is_answered_before_the_end() {
+    let base = config(1, 1);
+    let mut bench =
+        Bench::<NoEngine>::proxy(Config { budgets: Budgets { upstream_queue: 40_000, ..base.budgets }, ..base });
+    let (greedy, modest) = (bench.accept(), bench.accept());
+    bench.ask(greedy, &["GET", "warm"]);
+    let node = bench.connect()[0];
+    bench.heard(node);
+    bench.send(node, b"$-1\r\n");
+    bench.heard(greedy);
+    bench.read_on(node, 0);
+    bench.send(greedy, &request(&["SET", "a", &"v".repeat(15_000)]));
+    bench.ask(modest, &["SET", "b", "1"]);
+    bench.turn(|worker| worker.handle_mail(Mail::Drain));
+    bench.read_on(node, usize::MAX);
+    pass(&mut bench);
+    let asked = requests(&bench.heard(node));
+    assert_eq!(asked.last().map(String::as_str), Some("SET b 1"), "{} requests", asked.len());
+    bench.send(node, &b"+OK\r\n".repeat(asked.len()));
+    assert_eq!(bench.heard(modest), "+OK\r\n");
+}

@@ -187,3 +187,19 @@ fn who_is_spared_stays_while_others_can_make_room() {
     relieved(&mut bench, other);
     assert!(bench.closed.contains(&greedy) && !bench.closed.contains(&client));
 }
+
+/// One that is spared and leaves its replies unread goes as well, once nothing else helps.
+#[test]
+fn who_is_spared_and_takes_nothing_goes_too() {
+    let plain = config(1, 1);
+    let budgets =
+        Budgets { process: BUDGET, client_output_soft: 1 << 30, client_output_hard: 2 << 30, ..plain.budgets };
+    let mut bench = Bench::<NoEngine>::proxy(Config { budgets, ..plain });
+    let (client, other) = (bench.accept(), bench.accept());
+    assert_eq!(bench.answer(client, &["CLIENT", "NO-EVICT", "ON"]), "+OK\r\n");
+    bench.read_on(client, 0);
+    bench.send(client, &request(&["ECHO", &"y".repeat(250_000)]).repeat(18));
+    assert!(bench.shared.ledger.held_bytes() > BUDGET, "{}", bench.shared.ledger.held_bytes());
+    relieved(&mut bench, other);
+    assert!(bench.closed.contains(&client));
+}

@@ -83,6 +83,9 @@ fn burst(config: Config, whole: &[u8]) -> Vec<String> {
     // Scripts have connections of their own.
     nodes.extend(bench.connect().into_iter().map(|conn| Server { conn, queued: None }));
     while nodes.iter_mut().fold(false, |any, node| any | node.answer(&mut bench)) {}
+    // Each is read again once there is room for what it brings.
+    let pauses = bench.shared.counters[0].pauses.value();
+    assert!(pauses <= 3 * clients.len() as u64, "{pauses} pauses of {} clients", clients.len());
     clients.iter().map(|client| bench.heard(*client)).collect()
 }
 

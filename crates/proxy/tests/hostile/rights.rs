@@ -354,3 +354,25 @@ fn clients_that_ask_for_names_and_leave_hold_nobody_up() {
     let said = requests(&bench.heard(node));
     assert_eq!(said.last().map(String::as_str), Some("COMMAND INFO ft.search"), "{}", said.len());
 }
+
+/// What the program around has let pass of a request that was put back holds for that request alone.
+#[test]
+fn no_request_passes_in_the_place_of_one_that_was_put_back() {
+    let judge = |_: &_, row: &'static respool_command::Row, _: respool_wire::Args<'_>| match row.name {
+        "FLUSHALL" => Err("ERR not that one".to_owned()),
+        _ => Ok(()),
+    };
+    let [keyspace, read] = [&b"keyspace"[..], b"read"].map(|name| Categories::named(name).expect("it is one"));
+    let hooks = Hooks::default().on_request(keyspace.with(read), judge);
+    let mut bench =
+        Bench::<NoEngine>::with_users_and_hooks(config(1, 1), access(&["~*", "+@all"], UserLimits::default()), hooks);
+    let (operator, client) = (bench.accept(), bench.accept());
+    assert_eq!(bench.answer(client, &["AUTH", "bob", "secret"]), "+OK\r\n");
+    assert_eq!(bench.answer(operator, &["PROXY", "PAUSE"]), "+OK\r\n");
+    bench.send(client, &[request(&["GET", "k"]), request(&["FLUSHALL"])].concat());
+    assert_eq!(bench.answer(operator, &["ACL", "SETUSER", "bob", "-get"]), "+OK\r\n");
+    assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+    bench.turn(|_| ());
+    let heard = bench.heard(client);
+    assert!(heard.starts_with("-NOPERM") && heard.contains("-ERR not that one"), "{heard}");
+}

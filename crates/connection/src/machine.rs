@@ -26,7 +26,7 @@ pub struct Now {
 }
 
 impl Now {
-    /// The time by clocks that nobody moves.
+    /// The time by clocks that are not moved.
     #[inline]
     pub fn of_clocks(mono_us: u64, unix_us: u64) -> Self {
         Self { mono_us, unix_us, client_us: mono_us, is_frozen: false }
@@ -42,7 +42,7 @@ impl Now {
     }
 
     /// When a deadline of `client_us` comes, on the monotonic clock. A deadline that has come is one that has just come. `None`: not before
-    /// somebody moves the clock.
+    /// the clock is moved.
     #[inline]
     pub fn due_us(&self, deadline_us: u64) -> Option<u64> {
         match deadline_us.checked_sub(self.client_us) {

@@ -13,7 +13,7 @@ struct Store {
 
 impl Store {
     fn new(now: Millis) -> Self {
-        // The seed decides the order of SCAN and what RANDOMKEY answers; a program that strangers reach draws it by chance.
+        // The seed decides the order of SCAN and what RANDOMKEY answers; a program that others can reach draws it by chance.
         Self {
             engine: Engine::new(EngineConfig::default(), [1, 2]),
             session: SessionView { now, ..SessionView::default() },

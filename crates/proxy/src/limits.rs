@@ -317,7 +317,7 @@ pub const TRACKED_BYTES_MAX: usize = 512 << 20;
 /// Tracked keys of all workers may take this part of `process_bytes`.
 pub const TRACKED_SHARE_DIVISOR: usize = 4;
 
-/// So many bytes of tracked keys may have come or gone in a worker before its account is brought up to date, at the end of the turn.
+/// So many bytes of tracked keys may have come or gone in a worker before its account tells of them, at the end of the turn.
 pub const TRACKED_UNACCOUNTED_MAX: usize = 64 * 1024;
 
 /// A client that said CLIENT NO-EVICT is spared while another holds this part at least of what it holds.

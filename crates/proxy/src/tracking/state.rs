@@ -122,8 +122,8 @@ pub(crate) struct Tracking {
     pub(crate) queued_keys: VecDeque<Box<[u8]>>,
     /// There were more of them, or other routes have come to hold since.
     pub(crate) is_transaction_in_doubt: bool,
-    /// The place of the last request with keys: no invalidation may overtake that reply. Of one that waits it is the place before, since nobody
-    /// knows for how long it waits.
+    /// The place of the last request with keys: no invalidation may overtake that reply. Of one that waits it is the place before, since it is not known
+    /// for how long it waits.
     pub(crate) after: Option<Seq>,
     /// The last one, if it is one that waits and reads.
     pub(super) waiting_read: Option<WaitingRead>,

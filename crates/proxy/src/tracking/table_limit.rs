@@ -78,7 +78,7 @@ impl<E: Execute> Env<E> {
 
 impl Shared {
     /// The bounds of this worker's table. All workers' tables have a share of what the process may hold: to evict a key costs an invalidation
-    /// of it, and everybody would wait otherwise.
+    /// of it, and all clients would wait otherwise.
     pub(super) fn table_bounds(&self, config: &Config) -> TableBounds {
         let share = config.budgets.process / TRACKED_SHARE_DIVISOR / self.workers().count().max(1);
         TableBounds { keys_max: self.tracked_keys_max(config), bytes_max: share.min(TRACKED_BYTES_MAX) }

@@ -33,7 +33,7 @@ fn tracking(bench: &mut Bench<NoEngine>, options: &[&str]) -> ConnId {
     client
 }
 
-/// Whether those who are there are served, and one who comes is let in.
+/// Whether those who are there are served, and one who comes is accepted.
 fn are_served(bench: &mut Bench<NoEngine>, other: ConnId) -> bool {
     let mut is_let_in = false;
     bench.turn(|worker| {
@@ -173,7 +173,7 @@ fn who_is_spared_goes_if_nobody_else_can_make_room() {
     }
 }
 
-/// One that is spared and holds little stays, whoever else fills the process.
+/// One that is spared and holds little stays, whichever client fills the process.
 #[test]
 fn who_is_spared_stays_while_others_can_make_room() {
     let mut bench = bench();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::TestServer;
+use super::running::Running;
 
 /// The clock of a server.
 ///
@@ -17,7 +17,7 @@ use super::TestServer;
 /// clock is moved.
 #[derive(Clone, Copy, Debug)]
 pub struct TestClock<'a> {
-    pub(super) server: &'a TestServer,
+    pub(super) server: &'a Running,
 }
 
 impl TestClock<'_> {

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use respool_wire::Value;
 
-use super::TestServer;
 use super::engines::Engine;
+use super::running::Running;
 
 /// One database of a server.
 ///
@@ -16,7 +16,7 @@ use super::engines::Engine;
 /// All calls panic if the server is stopped, or if a script of a client is under way that runs longer than `busy_reply_threshold`.
 #[derive(Clone, Copy, Debug)]
 pub struct Database<'a> {
-    pub(super) server: &'a TestServer,
+    pub(super) server: &'a Running,
     pub(super) number: u32,
 }
 
@@ -215,11 +215,11 @@ fn number(reply: &Value) -> f64 {
 }
 
 /// All that a server has, as text.
-pub(super) fn dump(server: &TestServer) -> String {
+pub(super) fn dump(server: &Running) -> String {
     let Some(databases) = server.databases() else { return "the server is stopped\n".to_owned() };
     let mut text = String::new();
     for number in 0..databases {
-        let database = server.database(number);
+        let database = Database { server, number };
         let keys = database.keys();
         if !keys.is_empty() {
             let _ = writeln!(text, "database {number}");
@@ -234,22 +234,6 @@ pub(super) fn dump(server: &TestServer) -> String {
         }
     }
     if text.is_empty() { "there are no keys\n".to_owned() } else { text }
-}
-
-impl TestServer {
-    /// How many databases it has. `None`: it is stopped.
-    pub(super) fn databases(&self) -> Option<u32> {
-        self.state().running.as_ref().map(kept_databases)
-    }
-
-    fn engines(&self) -> usize {
-        self.visit(|_| ()).len()
-    }
-}
-
-/// How many databases a server has.
-pub(super) fn kept_databases(server: &crate::builder::Server) -> u32 {
-    server.settings().instances.first().map_or(0, |instance| instance.engine.databases)
 }
 
 fn quoted(bytes: &[u8]) -> String {

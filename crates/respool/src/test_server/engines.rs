@@ -7,7 +7,6 @@ use respool_net::Postbox;
 use respool_proxy::{Mail, Visit};
 use respool_wire::{ArgsBuf, Encoder, Protocol, Value};
 
-use super::TestServer;
 use crate::builder::Server;
 
 /// An engine that is being visited.
@@ -105,45 +104,7 @@ pub(super) fn visit_each<T: Send + 'static>(server: &Server, gifts: Vec<T>, give
     }));
 }
 
-impl TestServer {
-    /// The mailboxes of the workers that serve clients, of each pool.
-    ///
-    /// # Panics
-    /// The server is stopped.
-    pub(super) fn workers(&self) -> Vec<Vec<Postbox<Mail>>> {
-        let state = self.state();
-        let server = state.running.as_ref().expect("the test server is stopped");
-        server.instances.iter().map(|instance| instance.workers.clone()).collect()
-    }
-
-    /// What its engines show.
-    ///
-    /// # Panics
-    /// The server is stopped.
-    pub(super) fn visit<T: Send + 'static>(
-        &self,
-        look: impl Fn(&mut Engine<'_>) -> T + Clone + Send + 'static,
-    ) -> Vec<T> {
-        visit(self.state().running.as_ref().expect("the test server is stopped"), look)
-    }
-
-    /// Waits until all that is over by the server's clock has ended.
-    ///
-    /// An engine in a thread of its own is visited twice: what it has to tell because of the first visit is on its way before the
-    /// second. Then workers are, who have read that by the time at which they receive their visit.
-    pub(super) fn settle(&self) {
-        let state = self.state();
-        let Some(server) = &state.running else { return };
-        let nothing = |_: &mut Engine<'_>| ();
-        visit(server, nothing);
-        if server.instances.iter().any(|instance| !instance.engines.is_empty()) {
-            visit(server, nothing);
-            let workers = server.instances.iter().flat_map(|instance| &instance.workers);
-            wait_for(workers.map(|worker| {
-                let (tell, told) = channel();
-                worker.post(Visit::new(move |_| _ = tell.send(())).into());
-                told
-            }));
-        }
-    }
+/// How many databases a server has.
+pub(super) fn databases_of(server: &Server) -> u32 {
+    server.settings().instances.first().map_or(0, |instance| instance.engine.databases)
 }

@@ -2,13 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use respool_connection::Peer;
 use respool_proxy::hooks::Verdict;
 use respool_wire::Args;
-
-use super::TestServer;
 
 /// What is to go wrong, and for which requests. Without more words it meets every request, the first ones of a client among them
 /// (`HELLO`, `AUTH`, `CLIENT SETINFO`).
@@ -86,33 +83,6 @@ impl Fault {
     }
 }
 
-/// A fault of a server. Dropping this changes nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct Injected<'a> {
-    pub(super) server: &'a TestServer,
-    pub(super) number: usize,
-}
-
-impl Injected<'_> {
-    /// How many requests it has met.
-    #[must_use]
-    pub fn met(&self) -> u64 {
-        self.server.faults.known().met.get(self.number).copied().unwrap_or(0)
-    }
-
-    /// Waits until it has met so many. Whether it did `within` that time.
-    #[must_use]
-    pub fn wait_for(&self, requests: u64, within: Duration) -> bool {
-        self.server.wait_for(within, |_| self.met() >= requests)
-    }
-
-    /// Ends it. What hangs because of it goes on.
-    pub fn lift(&self) {
-        self.server.faults.lift(self.number);
-        self.server.let_go_on();
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Faults(Mutex<Known>);
 
@@ -139,6 +109,11 @@ impl Drop for ClosingAll<'_> {
 }
 
 impl Faults {
+    /// How many requests a fault has met.
+    pub(super) fn met(&self, number: usize) -> u64 {
+        self.known().met.get(number).copied().unwrap_or(0)
+    }
+
     pub(super) fn add(&self, fault: Fault) -> usize {
         let mut known = self.known();
         let number = known.met.len();

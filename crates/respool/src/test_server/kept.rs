@@ -2,8 +2,8 @@
 
 use respool_wire::Value;
 
-use super::database::{Busy, bytes, kept_databases, keys};
-use super::engines::{Engine, visit, visit_each};
+use super::database::{Busy, bytes, keys};
+use super::engines::{Engine, databases_of, visit, visit_each};
 use crate::builder::Server;
 
 /// The data of each engine, in their order: the next start has as many, and each has the same keys.
@@ -34,7 +34,7 @@ struct KeptKey {
 impl Kept {
     /// What a server has.
     pub(super) fn of(server: &Server) -> Self {
-        let databases = kept_databases(server);
+        let databases = databases_of(server);
         let of_engines = visit(server, move |engine| {
             let functions = bytes(engine.look(0, ["FUNCTION", "DUMP"]));
             let keys = (0..databases).map(|database| kept_keys(engine, database)).collect::<Result<Vec<_>, _>>()?;

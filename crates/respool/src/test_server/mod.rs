@@ -26,12 +26,15 @@ mod clock;
 mod database;
 mod engines;
 mod faults;
+mod injected;
 mod kept;
 mod record;
+mod running;
 
 pub use clock::TestClock;
 pub use database::{Database, Stored, StreamEntry};
-pub use faults::{Fault, Injected};
+pub use faults::Fault;
+pub use injected::Injected;
 pub use record::SeenCommand;
 /// A reply as the server writes it to clients of RESP3.
 pub use respool_wire::Value as Reply;
@@ -39,22 +42,19 @@ pub use respool_wire::Value as Reply;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use respool_command::Categories;
 use respool_net::MovableClock;
-use respool_proxy::{Mail, Visit};
+use respool_proxy::Visit;
 
-use crate::builder::{Builder, Server};
+use crate::builder::Builder;
 use crate::failure::Failure;
 use crate::settings::{Address, Setting};
 use faults::Faults;
 use kept::Kept;
 use record::Record;
-
-/// How often something that is waited for is looked at.
-const LOOK_EVERY: Duration = Duration::from_micros(500);
+use running::Running;
 
 /// What becomes of the data when a server starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,8 +168,8 @@ impl TestServerBuilder {
         );
         let server = builder.clone().listen(&address).start()?;
         let address = server.addresses().first().cloned().ok_or_else(|| Failure::running("it listens nowhere"))?;
-        let state = Mutex::new(State { running: Some(server), kept: Kept::default() });
-        Ok(TestServer { builder, address, password, clock, record, faults, state })
+        let running = Running::new(clock, faults, server);
+        Ok(TestServer { builder, address, password, running, record, kept: Mutex::default() })
     }
 }
 
@@ -181,16 +181,10 @@ pub struct TestServer {
     builder: Builder,
     address: Address,
     password: Option<String>,
-    clock: MovableClock,
+    running: Running,
     record: Arc<Record>,
-    faults: Arc<Faults>,
-    state: Mutex<State>,
-}
-
-struct State {
-    running: Option<Server>,
     /// What was there when it was stopped.
-    kept: Kept,
+    kept: Mutex<Kept>,
 }
 
 impl TestServer {
@@ -244,19 +238,19 @@ impl TestServer {
     /// Its clock.
     #[must_use]
     pub fn clock(&self) -> TestClock<'_> {
-        TestClock { server: self }
+        TestClock { server: &self.running }
     }
 
     /// One of its databases, to be looked at and changed without a connection. Clients begin with number 0.
     #[must_use]
     pub fn database(&self, number: u32) -> Database<'_> {
-        Database { server: self, number }
+        Database { server: &self.running, number }
     }
 
     /// All keys of all databases with their values and the time that is left to them, for the message of a test that fails.
     #[must_use]
     pub fn dump(&self) -> String {
-        database::dump(self)
+        database::dump(&self.running)
     }
 
     /// How many clients are connected.
@@ -272,8 +266,8 @@ impl TestServer {
     }
 
     fn figure(&self, pick: fn(&respool_proxy::observe::counters::Counters) -> u64) -> usize {
-        let state = self.state();
-        let sums = state.running.iter().flat_map(|server| &server.instances).map(|instance| instance.shared.sum(pick));
+        let server = self.running.server();
+        let sums = server.iter().flat_map(|server| &server.instances).map(|instance| instance.shared.sum(pick));
         usize::try_from(sums.sum::<u64>()).unwrap_or(usize::MAX)
     }
 
@@ -287,16 +281,7 @@ impl TestServer {
     /// Waits until something holds. Whether it did `within` that time, which is real time whatever [`TestServer::clock`] does.
     #[must_use]
     pub fn wait_for(&self, within: Duration, holds: impl Fn(&Self) -> bool) -> bool {
-        let until = Instant::now() + within;
-        loop {
-            if holds(self) {
-                return true;
-            }
-            if Instant::now() >= until {
-                return false;
-            }
-            thread::sleep(LOOK_EVERY);
-        }
+        Running::wait_for(within, || holds(self))
     }
 
     /// How many requests clients have sent since the server started for the first time. What a transaction or a script runs is part of
@@ -315,19 +300,19 @@ impl TestServer {
     /// Has requests fail from now on, until the fault has met as many as it is for or is lifted. Of several faults that are for a
     /// request, it meets the first.
     pub fn inject(&self, fault: Fault) -> Injected<'_> {
-        Injected { server: self, number: self.faults.add(fault) }
+        Injected { server: &self.running, number: self.running.faults.add(fault) }
     }
 
     /// Ends all faults: what hangs goes on, and connections are accepted.
     pub fn lift_all_faults(&self) {
-        self.faults.lift_all();
-        self.let_go_on();
+        self.running.faults.lift_all();
+        self.running.let_go_on();
     }
 
     /// Has the server turn connections away from now on, or accept them again: it accepts them, says `-ERR connection refused by policy`
     /// and closes them. Connections that are there stay. Where connecting itself is to fail, [`TestServer::stop`] it.
     pub fn refuse_connections(&self, is_refusing: bool) {
-        self.faults.refuse_connections(is_refusing);
+        self.running.faults.refuse_connections(is_refusing);
     }
 
     /// Closes all connections of clients, without a word to them. How many there were.
@@ -336,7 +321,7 @@ impl TestServer {
     /// The server is stopped.
     pub fn close_connections(&self) -> usize {
         let mut closed = 0;
-        for workers in self.workers() {
+        for workers in self.running.workers() {
             closed += engines::wait_for(workers.iter().map(|worker| {
                 let (tell, told) = std::sync::mpsc::channel();
                 worker.post(Visit::closing_clients(move |count| _ = tell.send(count)).into());
@@ -351,20 +336,20 @@ impl TestServer {
     /// Whether it runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.state().running.is_some()
+        self.running.server().is_some()
     }
 
-    /// Ends it at once: connections are closed, and nobody listens on its address. Its data is kept for [`TestServer::restart`].
+    /// Ends it at once: connections are closed, and its address takes no more. Its data is kept for [`TestServer::restart`].
     pub fn stop(&self) {
         if !self.is_running() {
             return;
         }
         // What a client is told from now on would not be kept.
-        let _closed = self.faults.closing_all();
+        let _closed = self.running.faults.closing_all();
         self.close_connections();
-        let mut state = self.state();
-        if let Some(server) = state.running.take() {
-            state.kept = Kept::of(&server);
+        let mut running = self.running.server();
+        if let Some(server) = running.take() {
+            *self.kept() = Kept::of(&server);
             drop(server);
         }
     }
@@ -372,34 +357,24 @@ impl TestServer {
     /// Stops it, if it runs, and starts it on the same address. Its clock goes on meanwhile, and faults stay.
     ///
     /// # Errors
-    /// The address was taken by somebody else; or the data is to be kept, and when the server was stopped a script ran that had taken longer
+    /// The address was taken by another process; or the data is to be kept, and when the server was stopped a script ran that had taken longer
     /// than `busy_reply_threshold`.
     pub fn restart(&self, data: Data) -> Result<(), Failure> {
         self.stop();
-        let mut state = self.state();
+        let mut running = self.running.server();
         // What a client writes before the data is there would be overwritten by it.
-        let _closed = self.faults.closing_all();
+        let _closed = self.running.faults.closing_all();
         let server = self.builder.clone().listen(&self.address.to_string()).start()?;
-        let kept = std::mem::take(&mut state.kept);
+        let kept = std::mem::take(&mut *self.kept());
         if data == Data::Kept {
             kept.give_to(&server).map_err(|_| Failure::running("a script was under way: nothing was kept"))?;
         }
-        state.running = Some(server);
+        *running = Some(server);
         Ok(())
     }
 
-    /// Requests that hang are asked about again.
-    fn let_go_on(&self) {
-        let state = self.state();
-        let instances = state.running.iter().flat_map(|server| &server.instances);
-        instances.flat_map(|instance| &instance.workers).for_each(|worker| {
-            // A worker that has ended lets nothing go on.
-            worker.post(Mail::Orders);
-        });
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

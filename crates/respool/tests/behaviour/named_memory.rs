@@ -1,4 +1,4 @@
-//! What clients name and the process remembers for them: tracked keys, channels, prefixes. It is in a budget, whoever fills that
+//! What clients name and the process remembers for them: tracked keys, channels, prefixes. It is in a budget, and who fills that
 //! goes, and others are served.
 
 use std::io;
@@ -13,7 +13,7 @@ fn name(number: usize) -> String {
     format!("{number:0NAME_BYTES$}")
 }
 
-/// Whether others are served, and more of them let in.
+/// Whether others are served, and more of them accepted.
 fn is_served(proxy: &Respool, other: &mut Client) -> io::Result<bool> {
     let mut next = proxy.client()?;
     let answers = [other.ask("SET other 1"), next.ask("GET other")];

@@ -16,7 +16,6 @@ mod replies;
 mod subscriptions;
 mod timers;
 mod transaction;
-mod visits;
 
 use crate::admin::AdminState;
 use crate::blocking::queue::Blocking;
@@ -43,7 +42,6 @@ use crate::transaction::exec_reply::continue_exec_reply;
 use crate::visits::Visits;
 use crate::worker::dispatch::go_on_with_late_script;
 use crate::worker::query::Query;
-use crate::worker::visits::receive_visits;
 use crate::workers::query::Queries;
 use respool_command::Execute;
 use respool_connection::flush::Held;
@@ -266,7 +264,7 @@ impl<E: Execute> Machine for Worker<E> {
         let before = self.env.lanes.begin_writing();
         self.run_timers();
         self.env.lanes.write_first(before);
-        receive_visits(self);
+        self.receive_visits();
         self.subscriptions.evict_tracked(&mut self.env);
         self.tell_what_is_new();
         self.env.begin_slices();

@@ -507,6 +507,8 @@ impl World {
                             self.answered += 1;
                         }
                         Some(Expected::Reply(_) | Expected::Watched(_, false)) if is_about_a_node(&reply) => {
+                            // Whether a server would have spoilt the block for it, and not selected its database, is not known.
+                            client.is_stranded |= reply.starts_with(b"-TRYAGAIN the nodes could not be asked");
                             self.failed += 1;
                         }
                         Some(Expected::Selects(_) | Expected::Watched(_, true)) if is_about_a_node(&reply) => {

@@ -1,4 +1,6 @@
 //! Routes and the console, end to end: real servers, a real process and its settings file.
+//!
+//! Long because all of it is about one deployment and its routes.
 
 use std::path::Path;
 use std::time::Duration;

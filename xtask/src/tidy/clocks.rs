@@ -58,7 +58,7 @@ const ALLOWED: [(&str, &str, &str); 44] = [
         "(self.now.unix_us / 1_000_000) & 0x00ff_ffff",
         "INFO shows the clock of LRU",
     ),
-    ("respool/src/serve/mod.rs", "UNIX_EPOCH", "DEBUG CLOCK sets the time that clients see"),
+    ("respool/src/serve/hooks.rs", "UNIX_EPOCH", "DEBUG CLOCK sets the time that clients see"),
     ("respool/src/test_server/mod.rs", "SystemTime", "tests of other programs set the time that clients see"),
     ("respool/src/test_server/clock.rs", "SystemTime", "tests of other programs set the time that clients see"),
     ("respool/src/test_server/database.rs", "SystemTime", "when a key expires"),

@@ -10,7 +10,6 @@ use crate::push::subscriptions::{Subscriptions, TrackedKeys};
 use crate::session::table::Clients;
 use crate::slab::Slab;
 use crate::tracking::state::{Changed, Mode, Redirected, Tracking, TrackingClient, TrackingOptions};
-use crate::tracking::table_limit::TableBounds;
 use respool_command::Execute;
 use respool_connection::push::id_map::{IdTable, Ids};
 use respool_connection::push::registry::{PAIR_BYTES, Registry};
@@ -113,6 +112,13 @@ impl TrackingTable {
         self.cursor = victim + 1;
         Some(victim)
     }
+}
+
+/// What the table of one worker may hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TableBounds {
+    pub(super) keys_max: usize,
+    pub(super) bytes_max: usize,
 }
 
 /// What a prefix takes beside its bytes, in the table and with its client.

@@ -11,7 +11,7 @@ use crate::limits::{STRUCK_OUT_PER_TURN_MAX, TRACKED_BYTES_MAX, TRACKED_SHARE_DI
 use crate::push::subscriptions::TrackedKeys;
 use crate::session::table::Clients;
 use crate::tracking::Subscriptions;
-use crate::tracking::table::TrackingTable;
+use crate::tracking::table::{TableBounds, TrackingTable};
 use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_wire::Args;
@@ -25,13 +25,6 @@ impl TrackingTable {
     pub(super) fn is_over_bounds(&self, bounds: TableBounds) -> bool {
         self.keys.len() > bounds.keys_max || self.key_bytes() > bounds.bytes_max
     }
-}
-
-/// What the table of one worker may hold.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TableBounds {
-    pub(super) keys_max: usize,
-    pub(super) bytes_max: usize,
 }
 
 impl Subscriptions {

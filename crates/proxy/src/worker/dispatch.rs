@@ -20,8 +20,8 @@ use crate::session::{Flow, SessionFlags};
 use crate::tracking::Subscriptions;
 use crate::transaction::engine::watch_engine;
 use crate::transaction::exec_reply::go_on_behind_script;
+use crate::visits::Visit;
 use crate::worker::Worker;
-use crate::worker::visits::answer_behind_time;
 use respool_command::{Execute, Lane, Row, UnknownCommand};
 use respool_wire::Request;
 
@@ -228,4 +228,12 @@ pub(super) fn go_on_with_late_script<E: Execute>(worker: &mut Worker<E>) {
     }
     client.into_iter().for_each(|client| go_on_behind_script(worker, client));
     with_migrations(worker, |migrations, side| migrations.take_put_off(side));
+}
+
+/// A client has moved the clock: it is answered once all that is over by now has ended.
+#[cold]
+fn answer_behind_time<E: Execute>(this: &mut Worker<E>, index: ClientId) -> Flow {
+    let Some(asker) = this.env.clients.expect_behind_barrier(index) else { return Flow::Stop };
+    this.visits.expect(Visit::answering(asker), this.env.counters.turns.value());
+    if this.env.clients.is_leaving(index) { Flow::Stop } else { Flow::Pause }
 }

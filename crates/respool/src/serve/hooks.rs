@@ -3,12 +3,24 @@
 
 use std::fmt;
 use std::sync::{Arc, Once, Weak};
+use std::time::{Duration, UNIX_EPOCH};
 
-use respool_proxy::hooks::{Event, Hooks, ProcessAction};
+use respool_net::MovableClock;
+use respool_proxy::hooks::{ClockOrder, Event, Hooks, ProcessAction};
 use rustix::process::{Signal, getpid, kill_process};
 use tracing::{debug, error, info, warn};
 
 use crate::control::{Control, Phase};
+
+/// What `DEBUG CLOCK` does.
+pub(super) fn move_clock(clock: &MovableClock, order: ClockOrder) {
+    match order {
+        ClockOrder::Advance(ms) => clock.advance(Duration::from_millis(ms)),
+        ClockOrder::Set(unix_ms) => clock.set(UNIX_EPOCH + Duration::from_millis(unix_ms)),
+        ClockOrder::Freeze => clock.set_frozen(true),
+        ClockOrder::Run => clock.set_frozen(false),
+    }
+}
 
 /// Makes the hooks of one proxy: every pool gets its own.
 pub struct HookMaker(Box<dyn Fn() -> Hooks + Send + Sync>);

@@ -10,14 +10,14 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use respool_command::{Execute, Outcome, SessionView};
 use respool_connection::WorkerId;
 use respool_engine::{Engine, EngineConfig};
 use respool_net::Sockets;
 use respool_net::{EngineDoor, Inbox, Listener, MovableClock, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
-use respool_proxy::hooks::{ClockOrder, Hooks};
+use respool_proxy::hooks::Hooks;
 use respool_proxy::{Access, LateScripts, Mail, ProcessBudget, ProcessFacts, Shared, WorkerSetup};
 use respool_route::Topology;
 use respool_wire::{ArgsBuf, Encoder, Protocol};
@@ -30,7 +30,7 @@ use crate::parameters::Parameters;
 use crate::settings::{Address, EngineSettings, Instance, NodeAddress, Process};
 use files::Files;
 use handover::{Estate, Inherited, Offered};
-use hooks::HookMaker;
+use hooks::{HookMaker, move_clock};
 use server_config::ServerConfig;
 use tls::InstanceTls;
 use transfers::Transfers;
@@ -571,16 +571,6 @@ fn engine(settings: &EngineSettings) -> Engine {
     #[cfg(feature = "scripting")]
     let engine = engine.with_script_clock(|| respool_net::monotonic_us() / 1000).with_script_log(log_of_script);
     engine
-}
-
-/// What `DEBUG CLOCK` does.
-fn move_clock(clock: &MovableClock, order: ClockOrder) {
-    match order {
-        ClockOrder::Advance(ms) => clock.advance(Duration::from_millis(ms)),
-        ClockOrder::Set(unix_ms) => clock.set(UNIX_EPOCH + Duration::from_millis(unix_ms)),
-        ClockOrder::Freeze => clock.set_frozen(true),
-        ClockOrder::Run => clock.set_frozen(false),
-    }
 }
 
 /// Tells a new engine of the parameters that are its own.

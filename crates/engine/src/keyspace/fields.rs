@@ -93,7 +93,7 @@ impl Keyspace {
             let fields = volatile.deadlines();
             self.counters.expired_fields += fields as u64;
             self.notify_of(at.database, events::HEXPIRED, found);
-            self.delete(at.database, found);
+            self.delete_uncounted(at.database, found);
             return None;
         }
         let count = self.edit_object(found, |object, heap| match object {

@@ -399,7 +399,7 @@ impl Keyspace {
     ) -> Option<R> {
         let (said, has_elements) = self.change(database, found, edit)?;
         if !has_elements {
-            self.delete(database, found);
+            self.delete_uncounted(database, found);
         }
         Some(said)
     }

@@ -61,10 +61,10 @@ impl Keyspace {
         }
     }
 
-    /// Removes a key and what it holds, for something else to take its place.
+    /// Removes a key and what it holds, for something else to take its place: the change is counted where that is put.
     #[inline]
     pub(crate) fn remove(&mut self, database: usize, found: Found) {
-        self.note(database, found);
+        self.note_uncounted(database, found);
         self.remove_unnoted(database, found);
     }
 
@@ -79,6 +79,12 @@ impl Keyspace {
 
     /// Removes a key for good: clients are told that it is deleted.
     pub(crate) fn delete(&mut self, database: usize, found: Found) {
+        self.counters.changes += 1;
+        self.delete_uncounted(database, found);
+    }
+
+    /// The same for what no request has changed, and behind an edit that has been counted.
+    pub(super) fn delete_uncounted(&mut self, database: usize, found: Found) {
         self.notify_of(database, events::DEL, found);
         self.remove(database, found);
     }
@@ -105,10 +111,10 @@ impl Keyspace {
         self.heap.pool.free(found.record);
     }
 
-    /// Removes the key if the object it holds has become empty.
+    /// Removes the key if an edit has emptied the object it holds.
     pub(crate) fn remove_if_empty(&mut self, database: usize, found: Found) {
         if self.object(found).is_some_and(|object| object.len() == 0) {
-            self.delete(database, found);
+            self.delete_uncounted(database, found);
         }
     }
 
@@ -137,5 +143,45 @@ impl Keyspace {
         self.graves.push(Remains::Everything(Box::new(Everything::new(pool, objects, graves))));
         self.reap(limits::REAPED_AT_ONCE);
         (0..self.databases.len()).for_each(|database| self.signal_all(database));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use respool_command::{Execute, Millis};
+
+    use crate::transcript::Script;
+
+    #[test]
+    fn a_key_counts_once_for_each_request_that_changes_it() {
+        let mut script = Script::new();
+        let setup = "RPUSH l a;SADD s a;HSET h a 1;ZADD z 1 a;RPUSH m a;RPUSH n a;SET a 1;SET b 2;SET c 3";
+        setup.split(';').for_each(|line| _ = script.say(line));
+        let counted = |script: &Script| script.engine.counters().changes;
+        assert_eq!(counted(&script), 9);
+        for (request, changes) in [
+            ("LPOP l", 1),
+            ("SPOP s", 1),
+            ("HDEL h a", 1),
+            ("ZREM z a", 1),
+            ("ZPOPMIN z", 0),
+            // Two keys change.
+            ("LMOVE m n LEFT LEFT", 2),
+            ("RENAME a b", 1),
+            ("DEL b nothing", 1),
+            ("EXPIRE c -1", 1),
+        ] {
+            let before = counted(&script);
+            let said = script.say(request);
+            assert_eq!(counted(&script) - before, changes, "{request}: {said}");
+        }
+        // What expires is changed by no request.
+        script.say("HSET h a 1 b 2");
+        script.say("HPEXPIRE h 5 FIELDS 2 a b");
+        script.say("SET passing v PX 5");
+        let before = counted(&script);
+        script.session.now.0 += 6;
+        script.engine.tick(Millis(script.session.now.0));
+        assert_eq!((script.say("DBSIZE"), counted(&script)), (":1".to_owned(), before));
     }
 }

@@ -96,6 +96,7 @@ pub(crate) fn restore(call: &mut Call<'_, '_>) -> Answer {
             call.keyspace.discard(object);
         }
         if replaced.is_some() {
+            call.keyspace.counters.changes += 1;
             call.notify(events::DEL, key);
         }
         return call.reply_ok();

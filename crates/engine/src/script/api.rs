@@ -142,17 +142,10 @@ pub(super) fn library_table(
             2 => placed_arguments(lua, &values, &of_call)?,
             _ => return Err(refuse("ERR wrong number of arguments to redis.register_function")),
         };
-        let function = draft.finish(&exchange.registered.borrow()).map_err(refuse)?;
-        let bytes = exchange.registered_bytes.get() + function.text_bytes();
-        if bytes > LIBRARY_TEXT_BYTES_MAX {
-            return Err(refuse(TEXTS_TOO_LONG));
-        }
-        if exchange.registered.borrow().len() >= crate::limits::LIBRARY_FUNCTIONS_MAX {
-            return Err(refuse("ERR too many functions in one library"));
-        }
-        functions.raw_set(lua.create_string(function.name.to_ascii_lowercase())?, callback)?;
-        exchange.registered_bytes.set(bytes);
-        exchange.registered.borrow_mut().push(function);
+        let admitted = exchange.registered.borrow().admit(draft);
+        let (function, name) = admitted.map_err(refuse)?;
+        functions.raw_set(lua.create_string(&name)?, callback)?;
+        exchange.registered.borrow_mut().add(function, name);
         Ok(())
     })?;
     for name in ["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING", "REDIS_VERSION", "REDIS_VERSION_NUM", "log"] {

@@ -6,7 +6,7 @@ use respool_wire::{ArgsBuf, Protocol};
 
 use super::cache::Hash;
 use super::collector::Collector;
-use super::library::Function;
+use super::library::Registered;
 use super::log::ScriptLogLevel;
 
 /// What the vm is to do next.
@@ -87,9 +87,7 @@ pub(super) struct Exchange {
     /// The text of a library runs, which may register functions.
     pub(super) is_loading: Cell<bool>,
     /// The functions that a library has registered.
-    pub(super) registered: RefCell<Vec<Function>>,
-    /// Bytes of their names and descriptions.
-    pub(super) registered_bytes: Cell<usize>,
+    pub(super) registered: RefCell<Registered>,
     /// Bytes that the interpreter held when it last left its stack.
     pub(super) vm_bytes: Cell<usize>,
     pub(super) collector: Collector,

@@ -62,7 +62,7 @@ fn make(scripts: &mut Scripts, text: &[u8], start: usize) -> Result<Library, Fau
         }
     }
     let host = scripts.host()?;
-    let functions = host.exchange.registered.borrow().clone();
+    let functions = host.exchange.registered.borrow().functions().to_vec();
     if functions.is_empty() {
         return Err(text::NO_FUNCTIONS.into());
     }
@@ -73,7 +73,7 @@ fn make(scripts: &mut Scripts, text: &[u8], start: usize) -> Result<Library, Fau
 ///
 /// `others`: how many functions there are beside both.
 fn adopt(scripts: &mut Scripts, gone: Vec<Vec<u8>>, others: usize) -> Result<(), Fault> {
-    let names = others + scripts.host()?.exchange.registered.borrow().len();
+    let names = others + scripts.host()?.exchange.registered.borrow().functions().len();
     match scripts.host()?.resume(Order::Adopt { gone, names }) {
         Some(Report::Compiled(Ok(()))) => Ok(()),
         _ => Err(text::NO_MEMORY.into()),

@@ -1,11 +1,12 @@
 //! Libraries of functions: what they are called, what they hold, and the texts that they are made of.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use respool_command::words::{self, until_nul};
 
 use super::shebang::ScriptFlags;
+use crate::limits::{LIBRARY_FUNCTIONS_MAX, LIBRARY_TEXT_BYTES_MAX};
 
 const BAD_NAME: &str =
     "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
@@ -24,7 +25,7 @@ pub(super) struct Function {
 
 impl Function {
     /// The bytes of its name and description.
-    pub(super) fn text_bytes(&self) -> usize {
+    fn text_bytes(&self) -> usize {
         self.name.len() + self.description.as_ref().map_or(0, Vec::len)
     }
 }
@@ -151,6 +152,46 @@ fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
+/// The functions that a library has registered so far. One more takes no walk over those that there are, and neither does one that is
+/// refused: a library may ask for any number.
+#[derive(Default)]
+pub(super) struct Registered {
+    functions: Vec<Function>,
+    /// Their names in small letters.
+    names: BTreeSet<Vec<u8>>,
+    /// Bytes of their names and descriptions.
+    bytes: usize,
+}
+
+impl Registered {
+    pub(super) fn functions(&self) -> &[Function] {
+        &self.functions
+    }
+
+    /// What a draft becomes, and its name in small letters, if it may be added.
+    pub(super) fn admit(&self, draft: Draft) -> Result<(Function, Vec<u8>), &'static str> {
+        if self.functions.len() >= LIBRARY_FUNCTIONS_MAX {
+            return Err("ERR too many functions in one library");
+        }
+        let function = draft.finish()?;
+        let name = function.name.to_ascii_lowercase();
+        if self.names.contains(&name) {
+            return Err("ERR Function already exists in the library");
+        }
+        if self.bytes + function.text_bytes() > LIBRARY_TEXT_BYTES_MAX {
+            return Err(TEXTS_TOO_LONG);
+        }
+        Ok((function, name))
+    }
+
+    /// Adds what was admitted.
+    pub(super) fn add(&mut self, function: Function, name: Vec<u8>) {
+        self.bytes += function.text_bytes();
+        self.names.insert(name);
+        self.functions.push(function);
+    }
+}
+
 /// What `redis.register_function` is told of a function.
 #[derive(Default)]
 pub(super) struct Draft {
@@ -180,8 +221,8 @@ impl DraftFlags {
 }
 
 impl Draft {
-    /// The function, if nothing is wrong with it and none of these has its name.
-    pub(super) fn finish(self, others: &[Function]) -> Result<Function, &'static str> {
+    /// The function, if nothing is wrong with it.
+    fn finish(self) -> Result<Function, &'static str> {
         let name = self.name.ok_or("ERR redis.register_function must get a function name argument")?;
         if !self.has_callback {
             return Err("ERR redis.register_function must get a callback argument");
@@ -192,9 +233,6 @@ impl Draft {
         }
         if !is_name(&name) {
             return Err(BAD_NAME);
-        }
-        if others.iter().any(|other| other.name.eq_ignore_ascii_case(&name)) {
-            return Err("ERR Function already exists in the library");
         }
         let flag_names =
             FLAGS.into_iter().zip(is_given).filter_map(|(flag, is_given)| is_given.then_some(flag)).collect();

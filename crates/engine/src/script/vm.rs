@@ -415,8 +415,7 @@ impl<'l> World<'l> {
         exchange.is_killed.set(false);
         exchange.is_look_due.set(false);
         exchange.coroutines.set(0);
-        exchange.registered.borrow_mut().clear();
-        exchange.registered_bytes.set(0);
+        exchange.registered.take();
         let said = |error: &mlua::Error| [LOAD_FAILED, &why(error)[..]].concat();
         self.registered.clear().map_err(|error| said(&error))?;
         let function = compile(self.lua, text, FUNCTION_NAME, &self.of_functions).map_err(|error| said(&error))?;

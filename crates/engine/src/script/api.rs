@@ -385,9 +385,9 @@ fn command(lua: &Lua, way: &Way, exchange: &Exchange, values: &MultiValue) -> Re
     if let Err(text) = fill(exchange, values) {
         return Ok(Answered::Error(error_table(lua, text, true)?));
     }
-    let used = lua.used_memory();
-    exchange.collector.mind(lua, used);
-    exchange.vm_bytes.set(used);
+    exchange.collector.mind(lua, lua.used_memory());
+    // What has just been collected is no reason to refuse a write.
+    exchange.vm_bytes.set(lua.used_memory());
     if matches!(way.suspend(Report::Call), Order::Kill | Order::End) {
         exchange.is_killed.set(true);
     }

@@ -637,6 +637,19 @@ fn a_script_may_not_write_once_it_holds_too_much() {
     assert_eq!(hostile.send(1, false, &[b"SET", b"k", b"w"]).1, "+OK\r\n");
 }
 
+/// What is more than half of the interpreter's room is collected at the next call, unless a look was nearer: only what is left counts.
+#[test]
+fn a_script_may_write_whatever_garbage_it_has_left() {
+    for strings in 130..=138 {
+        let config = EngineConfig { memory_bytes_max: Some(135_500_000), ..EngineConfig::default() };
+        let mut hostile = Hostile { engine: Engine::new(config, [1, 2]) };
+        let garbage = format!(
+            "local t = {{}} for i = 1, {strings} do t[i] = string.rep('x', 1e6 + i) end t = nil return redis.call('set', 'k', 'v')"
+        );
+        assert_eq!(hostile.eval(&garbage), "+OK\r\n", "{strings} MB");
+    }
+}
+
 #[test]
 fn the_log_is_told_what_scripts_write() {
     let lines: Arc<Mutex<Vec<(ScriptLogLevel, String)>>> = Arc::default();

@@ -212,14 +212,9 @@ pub(crate) const JSON_DEPTH_MAX: usize = 1_000;
 pub(crate) const SCRIPT_CACHE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Bytes that cached scripts take in the interpreter, where a short text may be nine times as long: a quarter of what scripts may hold, so
-/// that the scripts of one client leave room for what those of others do.
+/// that the scripts of one client leave room for what those of others do. The oldest are compiled again when they are called.
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_COMPILED_BYTES_MAX: usize = SCRIPT_MEMORY_BYTES_MAX / 4;
-
-/// Tries at compiling a script for which there is no memory, the oldest cached ones being forgotten in between: half of them, then half of
-/// the rest, and so on. A script that is too long in any case costs no more.
-#[cfg(feature = "scripting")]
-pub(crate) const SCRIPT_COMPILATIONS_MAX: u32 = 4;
 
 /// What a cached script takes beside its text.
 #[cfg(feature = "scripting")]

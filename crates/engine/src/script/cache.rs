@@ -10,20 +10,32 @@ use crate::script::shebang::ScriptFlags;
 /// The hash that names a script.
 pub(super) type Hash = [u8; 20];
 
-/// Scripts by their hashes, the oldest forgotten first.
+/// Scripts by their hashes, the oldest forgotten first. What they are compiled to is forgotten for itself: it can be made again of their
+/// texts.
 #[derive(Default)]
 pub(super) struct Cache {
     by_hash: BTreeMap<Hash, Cached>,
     in_order: VecDeque<Hash>,
     bytes: usize,
+    /// Those that the interpreter knows, in the order in which they were compiled.
+    compiled: BTreeMap<u64, Hash>,
     compiled_bytes: usize,
+    /// How many have been compiled.
+    compilations: u64,
 }
 
 struct Cached {
     text: Box<[u8]>,
     flags: ScriptFlags,
-    /// What it takes in the interpreter that there is now. `None`: that does not know it.
-    compiled_bytes: Option<usize>,
+    /// `None`: the interpreter that there is now does not know it.
+    compiled: Option<Compiled>,
+}
+
+struct Compiled {
+    /// Its place in the order.
+    number: u64,
+    /// What it takes in the interpreter.
+    bytes: usize,
 }
 
 impl Cache {
@@ -33,12 +45,13 @@ impl Cache {
 
     /// The flags of a script that the interpreter knows.
     pub(super) fn compiled_flags(&self, hash: &Hash) -> Option<ScriptFlags> {
-        self.by_hash.get(hash).filter(|cached| cached.compiled_bytes.is_some()).map(|cached| cached.flags)
+        self.by_hash.get(hash).filter(|cached| cached.compiled.is_some()).map(|cached| cached.flags)
     }
 
     /// There is another interpreter, which knows no script.
     pub(super) fn forget_compiled(&mut self) {
-        self.by_hash.values_mut().for_each(|cached| cached.compiled_bytes = None);
+        self.by_hash.values_mut().for_each(|cached| cached.compiled = None);
+        self.compiled.clear();
         self.compiled_bytes = 0;
     }
 
@@ -54,37 +67,65 @@ impl Cache {
         self.by_hash.len()
     }
 
-    /// Keeps a script that takes so many bytes in the interpreter; gives the hashes of those that have to go for it.
+    /// Bytes that they take in the interpreter.
+    pub(super) fn compiled_bytes(&self) -> usize {
+        self.compiled_bytes
+    }
+
+    /// Keeps a script that takes so many bytes in the interpreter; gives the hashes of those that have to go there for it.
     pub(super) fn insert(&mut self, hash: Hash, text: &[u8], flags: ScriptFlags, compiled_bytes: usize) -> Vec<Hash> {
-        let cached = Cached { text: text.into(), flags, compiled_bytes: Some(compiled_bytes) };
+        self.forget_compiled_of(&hash);
+        self.compilations += 1;
+        let compiled = Some(Compiled { number: self.compilations, bytes: compiled_bytes });
+        self.compiled.insert(self.compilations, hash);
         self.compiled_bytes += compiled_bytes;
-        match self.by_hash.insert(hash, cached) {
-            Some(before) => self.compiled_bytes -= before.compiled_bytes.unwrap_or(0),
-            None => {
-                self.in_order.push_back(hash);
-                self.bytes += text.len() + SCRIPT_COST_BYTES;
-            }
+        if self.by_hash.insert(hash, Cached { text: text.into(), flags, compiled }).is_none() {
+            self.in_order.push_back(hash);
+            self.bytes += text.len() + SCRIPT_COST_BYTES;
         }
-        self.forget(SCRIPT_CACHE_BYTES_MAX, SCRIPT_COMPILED_BYTES_MAX, 1)
+        let mut gone = self.forget_texts();
+        // Whatever it takes, the last one stays.
+        while self.compiled_bytes > SCRIPT_COMPILED_BYTES_MAX && self.compiled.len() > 1 {
+            gone.extend(self.forget_oldest_compiled());
+        }
+        gone
     }
 
-    /// Forgets the oldest scripts until what is left takes half as much in the interpreter; gives their hashes.
-    pub(super) fn forget_half(&mut self) -> Vec<Hash> {
-        self.forget(usize::MAX, self.compiled_bytes / 2, 0)
-    }
-
-    /// Forgets the oldest scripts, but for so many, until texts and compiled scripts take no more than this.
-    fn forget(&mut self, bytes_max: usize, compiled_bytes_max: usize, kept: usize) -> Vec<Hash> {
+    /// Forgets the oldest scripts, but for the last, until the texts fit; gives the hashes of those that the interpreter knows.
+    fn forget_texts(&mut self) -> Vec<Hash> {
         let mut gone = Vec::new();
-        while (self.bytes > bytes_max || self.compiled_bytes > compiled_bytes_max) && self.in_order.len() > kept {
+        while self.bytes > SCRIPT_CACHE_BYTES_MAX && self.in_order.len() > 1 {
             let Some(oldest) = self.in_order.pop_front() else { break };
+            gone.extend(self.forget_compiled_of(&oldest).then_some(oldest));
             if let Some(cached) = self.by_hash.remove(&oldest) {
                 self.bytes -= cached.text.len() + SCRIPT_COST_BYTES;
-                self.compiled_bytes -= cached.compiled_bytes.unwrap_or(0);
             }
+        }
+        gone
+    }
+
+    /// Forgets what the oldest scripts are compiled to, until that was so many bytes; gives their hashes.
+    pub(super) fn make_room(&mut self, bytes: usize) -> Vec<Hash> {
+        let left = self.compiled_bytes.saturating_sub(bytes);
+        let mut gone = Vec::new();
+        while self.compiled_bytes > left {
+            let Some(oldest) = self.forget_oldest_compiled() else { break };
             gone.push(oldest);
         }
         gone
+    }
+
+    fn forget_oldest_compiled(&mut self) -> Option<Hash> {
+        let (_, &oldest) = self.compiled.first_key_value()?;
+        self.forget_compiled_of(&oldest).then_some(oldest)
+    }
+
+    /// The interpreter knows this script no more; whether it did.
+    fn forget_compiled_of(&mut self, hash: &Hash) -> bool {
+        let Some(compiled) = self.by_hash.get_mut(hash).and_then(|cached| cached.compiled.take()) else { return false };
+        self.compiled.remove(&compiled.number);
+        self.compiled_bytes -= compiled.bytes;
+        true
     }
 
     pub(super) fn clear(&mut self) {
@@ -156,17 +197,28 @@ mod tests {
         assert_eq!(insert(3, third), (vec![0], third * 3));
         // Whatever it takes, the last one stays.
         assert_eq!(insert(4, SCRIPT_COMPILED_BYTES_MAX * 2), (vec![1, 2, 3], SCRIPT_COMPILED_BYTES_MAX * 2));
-        // One that was known to another interpreter counts once.
+        // Their texts are there, to be compiled again.
+        assert!((0..5).all(|number| cache.text(&[number; 20]).is_some()));
+        assert_eq!((cache.compiled_flags(&[3; 20]), cache.compiled_flags(&[4; 20]).is_some()), (None, true));
+        // The oldest of all is the last that was compiled, by another interpreter as well.
+        assert_eq!(cache.insert([0; 20], b"", ScriptFlags::default(), SCRIPT_COMPILED_BYTES_MAX), [[4; 20]]);
         cache.forget_compiled();
-        assert_eq!((cache.compiled_bytes, cache.compiled_flags(&[4; 20])), (0, None));
-        cache.insert([4; 20], b"", ScriptFlags::default(), 5);
-        for number in 5..9 {
-            cache.insert([number; 20], b"", ScriptFlags::default(), 5);
+        assert_eq!((cache.compiled_bytes, cache.compiled_flags(&[0; 20])), (0, None));
+        assert!(cache.insert([1; 20], b"", ScriptFlags::default(), 5).is_empty());
+        assert_eq!(cache.insert([0; 20], b"", ScriptFlags::default(), SCRIPT_COMPILED_BYTES_MAX), [[1; 20]]);
+        assert!(cache.compiled_flags(&[0; 20]).is_some());
+    }
+
+    #[test]
+    fn the_oldest_compiled_scripts_make_room() {
+        let mut cache = Cache::default();
+        for number in 0..5 {
+            cache.insert([number; 20], b"", ScriptFlags::default(), 10);
         }
-        assert_eq!(cache.forget_half(), [[4; 20], [5; 20], [6; 20]]);
-        assert_eq!((cache.compiled_bytes, cache.len()), (10, 2));
-        assert_eq!(cache.forget_half().len(), 1);
-        assert_eq!(cache.forget_half().len(), 1);
-        assert_eq!((cache.forget_half().len(), cache.compiled_bytes, cache.bytes), (0, 0, 0));
+        assert_eq!(cache.make_room(11), [[0; 20], [1; 20]]);
+        assert_eq!((cache.compiled_bytes(), cache.len()), (30, 5));
+        assert_eq!(cache.make_room(usize::MAX).len(), 3);
+        assert!(cache.make_room(1).is_empty() && cache.compiled.is_empty());
+        assert_eq!((cache.compiled_bytes(), cache.bytes()), (0, 5 * SCRIPT_COST_BYTES));
     }
 }

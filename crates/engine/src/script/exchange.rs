@@ -11,8 +11,8 @@ use super::log::ScriptLogLevel;
 
 /// What the vm is to do next.
 pub(super) enum Order {
-    /// Compile a text and keep it under its hash.
-    Compile { hash: Hash, text: Vec<u8> },
+    /// Compile a text and keep it under its hash. It may take `spare` bytes beyond the limit.
+    Compile { hash: Hash, text: Vec<u8>, spare: usize },
     /// Run what is kept under a hash.
     Run { hash: Hash, keys: usize, protocol: Protocol },
     /// Forget what is kept under a hash.
@@ -91,7 +91,7 @@ pub(super) struct Exchange {
     /// Bytes that the interpreter held when it last left its stack.
     pub(super) vm_bytes: Cell<usize>,
     pub(super) collector: Collector,
-    /// Bytes that the script takes which has been compiled last.
+    /// Bytes that the script takes which has been compiled last, or that it had taken when there was no more memory.
     pub(super) compiled_bytes: Cell<usize>,
     /// Coroutines that it has made since the last look.
     pub(super) coroutines: Cell<u32>,

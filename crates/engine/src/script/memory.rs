@@ -14,7 +14,7 @@ const BYTES_PER_BYTE: usize = 128;
 /// The same for a text without a byte.
 const BYTES_AT_LEAST: usize = 16 * 1024;
 
-/// While this lives, Lua's memory has no limit. No code of a script may run meanwhile.
+/// While this lives, Lua's memory has no limit, or a higher one. No code of a script may run meanwhile.
 pub(super) struct Unlimited<'l> {
     lua: Option<&'l Lua>,
 }
@@ -29,8 +29,17 @@ impl<'l> Unlimited<'l> {
 
     /// Lifts the limit for what is known to fit.
     pub(super) fn in_any_case(lua: &'l Lua) -> Self {
-        let is_lifted = lua.set_memory_limit(0).is_ok();
-        Self { lua: is_lifted.then_some(lua) }
+        Self::with_limit(lua, 0)
+    }
+
+    /// Raises the limit by bytes that will be given back in the place of what is made.
+    pub(super) fn with_spare(lua: &'l Lua, bytes: usize) -> Self {
+        Self::with_limit(lua, SCRIPT_MEMORY_BYTES_MAX.saturating_add(bytes))
+    }
+
+    fn with_limit(lua: &'l Lua, bytes: usize) -> Self {
+        let is_set = lua.set_memory_limit(bytes).is_ok();
+        Self { lua: is_set.then_some(lua) }
     }
 }
 

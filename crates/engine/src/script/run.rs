@@ -33,7 +33,9 @@ use super::watched::WatchedCalls;
 use crate::commands::{self, Call, Fault};
 use crate::engine::refuse;
 use crate::keyspace::{At, Keyspace};
-use crate::limits::{SCRIPT_COMPILATIONS_MAX, SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS, SCRIPT_SLOW_COMMAND};
+use crate::limits::{
+    SCRIPT_MEMORY_BYTES_MAX, SCRIPT_MEMORY_SPARE_BYTES, SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS, SCRIPT_SLOW_COMMAND,
+};
 use crate::number::integer;
 use crate::script_memory::ScriptMemory;
 
@@ -202,7 +204,7 @@ impl Scripts {
     /// What all of them hold.
     pub(crate) fn memory(&self) -> ScriptMemory {
         ScriptMemory {
-            vm_bytes: self.host.as_ref().map_or(0, |host| host.exchange.vm_bytes.get()),
+            vm_bytes: self.vm_bytes(),
             cached_bytes: self.cache.bytes(),
             cached: self.cache.len(),
             library_bytes: self.libraries.bytes(),
@@ -267,32 +269,62 @@ impl Scripts {
         Ok(flags)
     }
 
-    /// Has a script compiled. Where there is no memory for it older ones make room.
+    /// Has a script compiled. Where there is no memory for it garbage is collected and older ones make room, if that can be enough: it is
+    /// compiled twice at most, and one that is too long in any case takes nothing from others.
     fn compile(&mut self, hash: Hash, script: &[u8]) -> Result<(), Fault> {
-        let mut tries = 0;
-        loop {
-            let why = match self.host()?.resume(Order::Compile { hash, text: script.to_vec() }) {
-                Some(Report::Compiled(Ok(()))) => return Ok(()),
-                Some(Report::Compiled(Err(why))) => why,
-                _ => {
-                    self.host = None;
-                    return Err(Fault::Text(text::NO_MEMORY));
-                }
-            };
-            tries += 1;
-            if !why.ends_with(NO_MEMORY) || tries == SCRIPT_COMPILATIONS_MAX {
-                return Err(Fault::Written(why));
+        let room = SCRIPT_MEMORY_BYTES_MAX.saturating_sub(self.vm_bytes());
+        let Err(why) = self.compile_once(hash, script, 0)? else { return Ok(()) };
+        if !why.ends_with(NO_MEMORY) {
+            return Err(Fault::Written(why));
+        }
+        let needed = self.host()?.exchange.compiled_bytes.get().max(room);
+        self.host()?.resume(Order::Collect);
+        let spare = self.cache.compiled_bytes();
+        if (SCRIPT_MEMORY_BYTES_MAX + spare).saturating_sub(self.vm_bytes()) <= needed {
+            return Err(Fault::Written(why));
+        }
+        self.compile_once(hash, script, spare)?.map_err(Fault::Written)?;
+        self.make_room_behind(hash)?.then_some(()).ok_or(Fault::Written(why))
+    }
+
+    /// The same with so much memory beyond the limit. The inner error: the script is not compiled because of this.
+    fn compile_once(&mut self, hash: Hash, script: &[u8], spare: usize) -> Result<Result<(), Vec<u8>>, Fault> {
+        match self.host()?.resume(Order::Compile { hash, text: script.to_vec(), spare }) {
+            Some(Report::Compiled(compiled)) => Ok(compiled),
+            _ => {
+                self.host = None;
+                Err(Fault::Text(text::NO_MEMORY))
             }
-            // What the first try has left as garbage may be enough.
-            if tries > 1 {
-                let gone = self.cache.forget_half();
-                self.forget(gone)?;
-            }
-            self.host()?.resume(Order::Collect);
         }
     }
 
-    /// These scripts are in the cache no more.
+    /// Older scripts give back what a script that has just been compiled takes beyond the limit; whether that is enough. If not, it is
+    /// forgotten itself.
+    fn make_room_behind(&mut self, hash: Hash) -> Result<bool, Fault> {
+        for all in [0, usize::MAX] {
+            let beyond = self.vm_bytes().saturating_sub(SCRIPT_MEMORY_BYTES_MAX);
+            if beyond == 0 {
+                return Ok(true);
+            }
+            // The next one, and what this one makes, should find some room.
+            let gone = self.cache.make_room((beyond + SCRIPT_MEMORY_SPARE_BYTES).max(all));
+            self.forget(gone)?;
+            self.host()?.resume(Order::Collect);
+        }
+        let fits = self.vm_bytes() <= SCRIPT_MEMORY_BYTES_MAX;
+        if !fits {
+            self.forget(vec![hash])?;
+            self.host()?.resume(Order::Collect);
+        }
+        Ok(fits)
+    }
+
+    /// Bytes that the interpreter holds.
+    fn vm_bytes(&self) -> usize {
+        self.host.as_ref().map_or(0, |host| host.exchange.vm_bytes.get())
+    }
+
+    /// The interpreter is to know these scripts no more.
     fn forget(&mut self, gone: Vec<Hash>) -> Result<(), Fault> {
         for hash in gone {
             self.host()?.resume(Order::Forget(hash));

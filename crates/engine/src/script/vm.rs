@@ -204,7 +204,10 @@ impl<'l> World<'l> {
         let mut order = way.suspend(Report::Ready);
         loop {
             let report = match order {
-                Order::Compile { hash, text } => Report::Compiled(self.compile(exchange, hash, &text)),
+                Order::Compile { hash, text, spare } => {
+                    let _unlimited = (spare > 0).then(|| Unlimited::with_spare(self.lua, spare));
+                    Report::Compiled(self.compile(exchange, hash, &text))
+                }
                 Order::Run { hash, keys, protocol } => {
                     let function = self.compiled(hash);
                     Report::Done(self.run(exchange, WayIn::Script, function, keys, protocol))
@@ -229,6 +232,8 @@ impl<'l> World<'l> {
                     Report::Ready
                 }
                 Order::Forget(hash) => {
+                    // More than the limit may be held until it is forgotten.
+                    let _unlimited = Unlimited::in_any_case(self.lua);
                     self.at_hand.borrow_mut().remove(&hash);
                     // What is not forgotten takes room, and does nothing.
                     let _: Result<()> =
@@ -261,6 +266,8 @@ impl<'l> World<'l> {
     }
 
     fn collect(&self, exchange: &Exchange) -> Result<()> {
+        // The binding makes closures for it, and more than the limit may be held until it is done.
+        let _unlimited = Unlimited::in_any_case(self.lua);
         exchange.collector.collect(self.lua).map(|needed| self.needed_bytes.set(needed))
     }
 

@@ -321,10 +321,12 @@ fn functions_are_registered_without_a_walk_over_the_others() {
 fn scripts_that_compile_to_much_leave_room_for_others() {
     let mut hostile = Hostile::new();
     let statements = "a=b<c ".repeat(15_000);
+    let mut first = None;
     for number in 0..420 {
         let script = format!("if {number} == KEYS[1] then {statements}end return 'kept'");
         let said = hostile.send(1, false, &[b"SCRIPT", b"LOAD", script.as_bytes()]).1;
         assert!(said.starts_with("$40\r\n"), "{number}: {said}");
+        first.get_or_insert(said[5..45].to_owned());
     }
     assert_eq!(hostile.eval("return #string.rep('x', 1e8)"), ":100000000\r\n");
     let held = figure(&mut hostile, "used_memory_lua");
@@ -338,9 +340,15 @@ fn scripts_that_compile_to_much_leave_room_for_others() {
         let script = format!("if {number} == KEYS[1] then {statements}end return 'beside'");
         assert_eq!(hostile.eval(&script), "$6\r\nbeside\r\n", "{number}");
     }
-    // One that fits in no case is refused, and says why.
+    // One that fits in no case is refused, says why, and takes nothing from the others.
+    let held = figure(&mut hostile, "used_memory_lua");
     let script = "a=b<c ".repeat(6_000_000);
     assert!(hostile.eval(&script).starts_with("-ERR Error compiling script (new function): not enough memory"));
+    let left = figure(&mut hostile, "used_memory_lua");
+    assert!(left > held / 100 * 99, "{left} {held}");
+    // What has made room is compiled again.
+    let first = first.expect("one was loaded");
+    assert_eq!(hostile.send(1, false, &[b"EVALSHA", first.as_bytes(), b"0"]).1, "$4\r\nkept\r\n");
     assert_eq!(hostile.eval("return 'still here'"), "$10\r\nstill here\r\n");
 }
 

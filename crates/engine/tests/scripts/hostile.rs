@@ -352,6 +352,28 @@ fn scripts_that_compile_to_much_leave_room_for_others() {
     assert_eq!(hostile.eval("return 'still here'"), "$10\r\nstill here\r\n");
 }
 
+#[test]
+fn compiled_scripts_make_room_where_that_is_enough() {
+    let mut hostile = Hostile::new();
+    let statements = "a=b<c ".repeat(15_000);
+    for number in 0..100 {
+        let script = format!("if {number} == KEYS[1] then {statements}end return 'kept'");
+        assert_eq!(hostile.eval(&script), "$4\r\nkept\r\n");
+    }
+    let held = "#!lua name=l\nlocal held = {}\nfor i = 1, 1300 do held[i] = ('x'):rep(100000 + i) end\n\
+                redis.register_function('held', function() return #held end)";
+    assert_eq!(hostile.send(1, false, &[b"FUNCTION", b"LOAD", held.as_bytes()]).1, "$1\r\nl\r\n");
+    let before = figure(&mut hostile, "used_memory_lua");
+    assert!(before > 180_000_000, "{before}");
+    let large = |size: usize| format!("do return 'large' end {}", statements.repeat(size));
+    assert_eq!(hostile.eval(&large(120)), "$5\r\nlarge\r\n");
+    let after = figure(&mut hostile, "used_memory_lua");
+    assert!(after < 256 << 20, "{after}");
+    assert!(hostile.eval(&large(400)).starts_with("-ERR Error compiling script (new function): not enough memory"));
+    assert_eq!(hostile.eval(&large(120)), "$5\r\nlarge\r\n");
+    assert_eq!(hostile.send(1, false, &[b"FCALL", b"held", b"0"]).1, ":1300\r\n");
+}
+
 /// Lua begins to collect where twice as much is in use as was left before, which may be beyond what there is.
 #[test]
 fn garbage_is_collected_before_a_script_is_refused_memory() {

@@ -463,6 +463,17 @@ fn debug_moves_the_clock_where_it_is_allowed() {
         .send(b"DEBUG CLOCK ADVANCE 49999\r\nPTTL k\r\nDEBUG CLOCK ADVANCE 1\r\nDBSIZE\r\nDEBUG CLOCK RUN\r\n")
         .expect("it is sent");
     assert_eq!(client.replies(5).expect("replies").concat(), b"+OK\r\n:1\r\n+OK\r\n:0\r\n+OK\r\n");
+    // What ends by the clock does, though everything else waits for that.
+    assert_eq!(clock(&mut client, &["FREEZE"]), "+OK\r\n");
+    assert_eq!(ask(&mut client, &["CLIENT", "PAUSE", "1000"]), "+OK\r\n");
+    other.send_command(&["INCR", "paused"]).expect("it is sent");
+    assert_eq!(clock(&mut client, &["ADVANCE", "999"]), "+OK\r\n");
+    assert!(other.take_arrived().expect("it is open").is_empty());
+    client.send(b"GET paused\r\n").expect("it is sent");
+    assert_eq!(clock(&mut server.client(), &["ADVANCE", "1"]), "+OK\r\n");
+    assert_eq!(other.reply().expect("a reply"), b":1\r\n");
+    client.reply().expect("a reply");
+    assert_eq!(clock(&mut client, &["RUN"]), "+OK\r\n");
     for words in [&[][..], &["ADVANCE"], &["ADVANCE", "-1"], &["SET", "x"], &["STOP"]] {
         assert!(clock(&mut client, words).starts_with("-ERR DEBUG CLOCK takes"), "{words:?}");
     }

@@ -70,7 +70,9 @@ impl Functions {
         args: Args<'_>,
     ) -> Option<PausedCall> {
         let hold = env.client_pause?;
-        let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause);
+        // The end of a pause may wait for a clock that only this moves.
+        let ends_it = row.command == Command::Connection(ConnectionCommand::ClientUnpause)
+            || env.is_debug_clock(row, args) && !env.refuses_debug(index, row);
         let is_exec = row.command == Command::Transactions(TransactionsCommand::Exec);
         let changes = if is_exec { env.block_may_change(index)? } else { env.may_change(row, args) };
         if ends_it || row.is_ours() || !(hold.is_for_all || changes) {

@@ -34,6 +34,14 @@ impl<E: Execute> Env<E> {
         row.command == Command::Server(ServerCommand::Debug) && self.is_server()
     }
 
+    /// Whether a request is `DEBUG CLOCK` of a server whose clock can be moved.
+    pub(crate) fn is_debug_clock(&self, row: &Row, args: Args<'_>) -> bool {
+        row.command == Command::Server(ServerCommand::Debug)
+            && args.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"CLOCK"))
+            && self.engine.is_some()
+            && self.shared.hooks.moves_clock()
+    }
+
     /// Without parameters there is none that allows it.
     #[cold]
     fn allows_debug(&self, index: ClientId) -> bool {
@@ -95,7 +103,7 @@ impl<E: Execute> Env<E> {
         if args.len() == 2 && args.at(1).eq_ignore_ascii_case(REWRITES) {
             return AdminStep::Done(self.rewrite_parameters(index, true));
         }
-        if args.at(1).eq_ignore_ascii_case(b"CLOCK") && self.engine.is_some() && self.shared.hooks.moves_clock() {
+        if self.is_debug_clock(row, args) {
             return debug_clock(self, index, args);
         }
         match self.engine {

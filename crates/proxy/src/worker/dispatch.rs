@@ -235,5 +235,7 @@ pub(super) fn go_on_with_late_script<E: Execute>(worker: &mut Worker<E>) {
 fn answer_behind_time<E: Execute>(this: &mut Worker<E>, index: ClientId) -> Flow {
     let Some(asker) = this.env.clients.expect_behind_barrier(index) else { return Flow::Stop };
     this.visits.expect(Visit::answering(asker), this.env.counters.turns.value());
+    // This turn may be over but for what goes on in it: the next begins at once.
+    this.env.cron_at_us = 0;
     if this.env.clients.is_leaving(index) { Flow::Stop } else { Flow::Pause }
 }

@@ -268,6 +268,8 @@ fn a_script_sees_one_time_however_the_clock_is_moved() {
         return {redis.call('TIME')[1] - before, redis.call('EXISTS', 'k')}";
     let mut other = connect(&server);
     let running = thread::spawn(move || other.command(&["EVAL", script, "1", "k"]).expect("a reply"));
+    let is_eval = |server: &TestServer| server.last_commands(1).iter().any(|seen| seen.to_string().starts_with("EVAL"));
+    assert!(server.wait_for(PATIENCE, is_eval));
     while !running.is_finished() {
         server.clock().advance(ms(50));
     }
@@ -542,6 +544,30 @@ fn what_hangs_goes_on_in_its_order() {
     assert!(server.wait_for(PATIENCE, |server| server.clients() == 1));
     server.lift_all_faults();
     assert_eq!(ask(&mut other, "GET k"), "$1 2");
+}
+
+/// Over a unix socket all have the same address, and the next one has the descriptor of the one that went.
+#[test]
+fn a_hang_ends_with_its_client() {
+    let folder = TempDir::new().expect("a folder");
+    let server = TestServer::builder().unix_socket(folder.join("r.sock")).start().expect("it starts");
+    let fault = server.inject(Fault::hang().on("GET"));
+    for lifts in [false, true] {
+        let mut client = connect(&server);
+        assert_eq!(ask(&mut client, "PING"), "+PONG", "it is for GET alone");
+        let met = fault.met();
+        client.send_command(&["GET", "k"]).expect("it is sent");
+        assert!(fault.wait_for(met + 1, PATIENCE));
+        drop(client);
+        assert!(server.wait_for(PATIENCE, |server| server.clients() == 0));
+        if lifts {
+            fault.lift();
+        }
+    }
+    // And what was lifted lets none pass that another fault is for.
+    server.inject(Fault::error("ERR broken").on("SET"));
+    assert_eq!(ask(&mut connect(&server), "SET k v"), "-ERR broken");
+    assert_eq!(server.last_commands(1)[0].to_string(), "SET k v");
 }
 
 #[test]

@@ -99,12 +99,14 @@ struct Known {
     closes_all: bool,
 }
 
-/// While it is there every request loses its connection.
+/// While it is there every request loses its connection. Behind it no client is left that was there before.
 pub(super) struct ClosingAll<'a>(&'a Faults);
 
 impl Drop for ClosingAll<'_> {
     fn drop(&mut self) {
-        self.0.known().closes_all = false;
+        let mut known = self.0.known();
+        known.closes_all = false;
+        known.hanging.clear();
     }
 }
 
@@ -145,8 +147,14 @@ impl Faults {
         ClosingAll(self)
     }
 
-    pub(super) fn refuses_connections(&self) -> bool {
-        self.known().refuses_connections
+    /// A client has connected; whether it is turned away. What an earlier one of its address and descriptor has left is not its own: over
+    /// a unix socket all have the same address.
+    pub(super) fn refuses(&self, peer: &Peer) -> bool {
+        let mut known = self.known();
+        if !known.hanging.is_empty() {
+            known.hanging.remove(&(peer.address.clone(), peer.fd));
+        }
+        known.refuses_connections
     }
 
     /// What becomes of a request, and whether it has not been asked about before.

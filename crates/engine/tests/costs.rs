@@ -28,12 +28,20 @@ impl Costs {
         String::from_utf8_lossy(&out).replace("\r\n", " ").trim_end().to_owned()
     }
 
-    /// The same, and how long it takes.
+    /// The same of one that changes nothing, and how long it takes.
     fn time(&mut self, line: &str) -> (Duration, String) {
-        let begun = Instant::now();
-        let said = self.say(line);
-        (begun.elapsed(), said)
+        let once = |_| {
+            let begun = Instant::now();
+            let said = self.say(line);
+            (begun.elapsed(), said)
+        };
+        quickest((0..5).map(once))
     }
+}
+
+/// The quickest of several measurements: what else runs meanwhile makes none quicker.
+fn quickest<T>(times: impl Iterator<Item = (Duration, T)>) -> (Duration, T) {
+    times.min_by_key(|(time, _)| *time).expect("it was measured")
 }
 
 /// How often each of several words is in a reply.
@@ -86,20 +94,25 @@ fn fields_are_drawn_beside_many_that_have_expired() {
 
 #[test]
 fn entries_are_trimmed_with_their_references_in_one_walk() {
-    let mut costs = Costs::new();
-    costs.say("CONFIG SET stream-node-max-entries 0");
-    costs.say("CONFIG SET stream-node-max-bytes 0");
-    costs.say("XGROUP CREATE log readers 0 MKSTREAM");
-    let begun = Instant::now();
-    for number in 1..=20_000 {
-        costs.say(&format!("XADD log {number}-1 f v"));
-    }
-    let filled = begun.elapsed();
-    costs.say("XREADGROUP GROUP readers r COUNT 10 STREAMS log >");
-    let (spent, said) = costs.time("XTRIM log MAXLEN 1 DELREF");
-    assert_eq!(said, ":19999");
-    assert_eq!(costs.say("XPENDING log readers"), "*4 :0 $-1 $-1 *-1");
-    assert_eq!(costs.say("XRANGE log - +"), "*1 *2 $7 20000-1 *2 $1 f $1 v");
+    let measure = |_| {
+        let mut costs = Costs::new();
+        costs.say("CONFIG SET stream-node-max-entries 0");
+        costs.say("CONFIG SET stream-node-max-bytes 0");
+        costs.say("XGROUP CREATE log readers 0 MKSTREAM");
+        let begun = Instant::now();
+        for number in 1..=20_000 {
+            costs.say(&format!("XADD log {number}-1 f v"));
+        }
+        let filled = begun.elapsed();
+        costs.say("XREADGROUP GROUP readers r COUNT 10 STREAMS log >");
+        let begun = Instant::now();
+        assert_eq!(costs.say("XTRIM log MAXLEN 1 DELREF"), ":19999");
+        let spent = begun.elapsed();
+        assert_eq!(costs.say("XPENDING log readers"), "*4 :0 $-1 $-1 *-1");
+        assert_eq!(costs.say("XRANGE log - +"), "*1 *2 $7 20000-1 *2 $1 f $1 v");
+        (spent, filled)
+    };
+    let (spent, filled) = quickest((0..3).map(measure));
     assert!(spent < filled, "{spent:?} for trimming, {filled:?} for filling");
 }
 
@@ -110,11 +123,14 @@ fn a_long_script_is_called_by_its_name_as_fast_as_a_short_one() {
     let mut time = |script: &str| {
         let loaded = costs.say(&format!("SCRIPT LOAD {script}"));
         let hash = loaded.split(' ').next_back().expect("a hash").to_owned();
-        let begun = Instant::now();
-        for _ in 0..300 {
-            assert_eq!(costs.say(&format!("EVALSHA {hash} 0")), "$-1");
-        }
-        begun.elapsed()
+        let hundred = |_| {
+            let begun = Instant::now();
+            for _ in 0..100 {
+                assert_eq!(costs.say(&format!("EVALSHA {hash} 0")), "$-1");
+            }
+            (begun.elapsed(), ())
+        };
+        quickest((0..5).map(hundred)).0
     };
     let short = time("local\tx='';");
     let long = time(&format!("local\tx='{}';", "y".repeat(8_000_000)));

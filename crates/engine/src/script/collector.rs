@@ -63,7 +63,7 @@ impl Collector {
         } else {
             // Nearly all may be needed: then each collection would be for next to nothing, and an error is the better end.
             let begin = (rest / 2).max(SCRIPT_MEMORY_SPARE_BYTES);
-            let pause = 100 + i32::try_from(begin * 100 / needed).unwrap_or(PAUSE);
+            let pause = (100 + i32::try_from(begin * 100 / needed).unwrap_or(PAUSE)).min(PAUSE);
             (needed / 4 * 3, needed + begin + begin / 4, pause, STEP_IF_SCARCE)
         };
         self.low.set(low);

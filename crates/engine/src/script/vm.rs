@@ -217,7 +217,9 @@ impl<'l> World<'l> {
                     Report::Done(self.run(exchange, WayIn::Function, function, keys, protocol))
                 }
                 Order::Load(text) => Report::Compiled(self.load(exchange, &text)),
-                Order::Adopt { gone, names } => Report::Compiled(self.adopt(gone, names).map_err(|error| why(&error))),
+                Order::Adopt { gone, names } => {
+                    Report::Compiled(self.adopt(exchange, gone, names).map_err(|error| why(&error)))
+                }
                 Order::Drop(names) => {
                     self.functions_at_hand.borrow_mut().clear();
                     for name in names {
@@ -386,11 +388,11 @@ impl<'l> World<'l> {
 
     /// What was registered last may be called from now on, and these functions no more. Nothing has changed if there is no room for that
     /// among so many names: half of a change would lose the library whose place another takes.
-    fn adopt(&self, gone: Vec<Vec<u8>>, names: usize) -> Result<()> {
+    fn adopt(&self, exchange: &Exchange, gone: Vec<Vec<u8>>, names: usize) -> Result<()> {
         let fits =
             || self.lua.used_memory().saturating_add(names.saturating_mul(NAME_BYTES)) <= SCRIPT_MEMORY_BYTES_MAX;
         if !fits() {
-            self.lua.gc_collect()?;
+            self.collect(exchange)?;
         }
         if !fits() {
             self.registered.clear()?;

@@ -226,7 +226,7 @@ impl Volatile {
         2 * self.len(now) < self.records()
     }
 
-    /// The records of all fields.
+    /// The records of the fields that are left: of those that have not expired.
     pub(super) fn live(&self, heap: &Heap) -> Vec<Handle> {
         let is_live = |handle: &Handle| !is_past(record::field(&heap.pool, *handle).deadline, heap.now);
         self.table.iter().filter(is_live).collect()

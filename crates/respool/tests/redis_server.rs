@@ -624,6 +624,29 @@ fn a_rewritten_file_starts_the_same_server() {
     }
 }
 
+/// All parameters stand in the file then, and each of its lines is one that a server takes.
+#[test]
+fn a_server_starts_from_a_rewrite_with_all_defaults() {
+    let server = Server::start(Some("# mine\nmaxmemory 1gb\nenable-debug-command yes\n"), &[]);
+    let mut client = server.client();
+    assert_eq!(ask(&mut client, &["CONFIG", "REWRITE"]), "+OK\r\n");
+    let short = fs::read_to_string(server.file("redis.conf")).expect("it is there");
+    assert_eq!(ask(&mut client, &["DEBUG", "CONFIG-REWRITE-FORCE-ALL"]), "+OK\r\n");
+    let text = fs::read_to_string(server.file("redis.conf")).expect("it is there");
+    assert!(text.starts_with("# mine\nmaxmemory 1gb\n"), "{text}");
+    let has_line = |text: &str| text.lines().any(|line| line == "hz 10");
+    assert!(has_line(&text) && !has_line(&short), "{text}");
+    let before = pairs(&mut client, &["*"]);
+    let Server { mut process, directory } = server;
+    process.signal(Signal::TERM).expect("it runs");
+    assert_eq!(process.finish(PATIENCE).expect("it ends").0.code(), Some(0));
+    let mut command = command(directory.path());
+    let process = Process::spawn("respool server", command.arg("redis.conf")).expect("the program starts");
+    process.wait_for_line(READY, PATIENCE).expect("it becomes ready");
+    let again = Server { process, directory };
+    assert_eq!(pairs(&mut again.client(), &["*"]), before);
+}
+
 #[test]
 fn a_rewrite_follows_no_link_and_shows_no_password() {
     let server = Server::start(Some("requirepass first\n"), &[]);

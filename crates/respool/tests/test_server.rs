@@ -546,6 +546,20 @@ fn what_hangs_goes_on_in_its_order() {
     assert_eq!(ask(&mut other, "GET k"), "$1 2");
 }
 
+#[test]
+fn several_threads_stop_a_server_and_start_it_again() {
+    let server = TestServer::start().expect("it starts");
+    server.database(0).run(["SET", "k", "v"]);
+    for round in 0..20 {
+        let _clients = [connect(&server), connect(&server)];
+        thread::scope(|scope| (0..4).for_each(|_| _ = scope.spawn(|| server.stop())));
+        assert!(!server.is_running(), "{round}");
+        let start = || server.restart(Data::Kept).expect("it starts");
+        thread::scope(|scope| (0..2).for_each(|_| _ = scope.spawn(start)));
+        assert_eq!(ask(&mut connect(&server), "GET k"), "$1 v", "{round}");
+    }
+}
+
 /// Over a unix socket all have the same address, and the next one has the descriptor of the one that went.
 #[test]
 fn a_hang_ends_with_its_client() {

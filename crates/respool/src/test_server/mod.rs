@@ -46,15 +46,14 @@ use std::time::{Duration, SystemTime};
 
 use respool_command::Categories;
 use respool_net::MovableClock;
-use respool_proxy::Visit;
 
-use crate::builder::Builder;
+use crate::builder::{Builder, Server};
 use crate::failure::Failure;
 use crate::settings::{Address, Setting};
 use faults::Faults;
 use kept::Kept;
 use record::Record;
-use running::Running;
+use running::{Running, close_clients};
 
 /// What becomes of the data when a server starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +274,9 @@ impl TestServer {
     /// did `within` that time.
     #[must_use]
     pub fn wait_for_blocked(&self, clients: usize, within: Duration) -> bool {
-        self.wait_for(within, |server| server.blocked_clients() >= clients)
+        let are_blocked = self.wait_for(within, |server| server.blocked_clients() >= clients);
+        self.running.settle_requests();
+        are_blocked
     }
 
     /// Waits until something holds. Whether it did `within` that time, which is real time whatever [`TestServer::clock`] does.
@@ -320,17 +321,7 @@ impl TestServer {
     /// # Panics
     /// The server is stopped.
     pub fn close_connections(&self) -> usize {
-        let mut closed = 0;
-        for workers in self.running.workers() {
-            closed += engines::wait_for(workers.iter().map(|worker| {
-                let (tell, told) = std::sync::mpsc::channel();
-                worker.post(Visit::closing_clients(move |count| _ = tell.send(count)).into());
-                told
-            }))
-            .into_iter()
-            .sum::<usize>();
-        }
-        closed
+        close_clients(self.running.server().as_ref().expect("the test server is stopped"))
     }
 
     /// Whether it runs.
@@ -341,17 +332,18 @@ impl TestServer {
 
     /// Ends it at once: connections are closed, and its address takes no more. Its data is kept for [`TestServer::restart`].
     pub fn stop(&self) {
-        if !self.is_running() {
-            return;
-        }
+        self.end(&mut self.running.server());
+    }
+
+    /// As [`TestServer::stop`]. Others who stop it or start it again wait for that.
+    fn end(&self, running: &mut Option<Server>) {
+        let Some(server) = running.take() else { return };
         // What a client is told from now on would not be kept.
         let _closed = self.running.faults.closing_all();
-        self.close_connections();
-        let mut running = self.running.server();
-        if let Some(server) = running.take() {
-            *self.kept() = Kept::of(&server);
-            drop(server);
-        }
+        close_clients(&server);
+        *self.kept() = Kept::of(&server);
+        // Before requests are served again.
+        drop(server);
     }
 
     /// Stops it, if it runs, and starts it on the same address. Its clock goes on meanwhile, and faults stay.
@@ -360,8 +352,8 @@ impl TestServer {
     /// The address was taken by another process; or the data is to be kept, and when the server was stopped a script ran that had taken longer
     /// than `busy_reply_threshold`.
     pub fn restart(&self, data: Data) -> Result<(), Failure> {
-        self.stop();
         let mut running = self.running.server();
+        self.end(&mut running);
         // What a client writes before the data is there would be overwritten by it.
         let _closed = self.running.faults.closing_all();
         let server = self.builder.clone().listen(&self.address.to_string()).start()?;

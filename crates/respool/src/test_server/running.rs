@@ -71,16 +71,6 @@ impl Running {
         });
     }
 
-    /// The mailboxes of the workers that serve clients, of each pool.
-    ///
-    /// # Panics
-    /// The server is stopped.
-    pub(super) fn workers(&self) -> Vec<Vec<Postbox<Mail>>> {
-        let server = self.server();
-        let server = server.as_ref().expect("the test server is stopped");
-        server.instances.iter().map(|instance| instance.workers.clone()).collect()
-    }
-
     /// What its engines show.
     ///
     /// # Panics
@@ -101,14 +91,44 @@ impl Running {
         let Some(server) = server.as_ref() else { return };
         let nothing = |_: &mut Engine<'_>| ();
         visit(server, nothing);
-        if server.instances.iter().any(|instance| !instance.engines.is_empty()) {
+        if has_engine_threads(server) {
             visit(server, nothing);
-            let workers = server.instances.iter().flat_map(|instance| &instance.workers);
-            wait_for(workers.map(|worker| {
-                let (tell, told) = channel();
-                worker.post(Visit::new(move |_| _ = tell.send(())).into());
-                told
-            }));
+            visit_workers(server);
         }
     }
+
+    /// Waits until engines in threads of their own have received what workers have read so far.
+    pub(super) fn settle_requests(&self) {
+        let server = self.server();
+        if let Some(server) = server.as_ref().filter(|server| has_engine_threads(server)) {
+            visit_workers(server);
+            visit(server, |_| ());
+        }
+    }
+}
+
+/// Closes all connections of clients; how many there were.
+pub(super) fn close_clients(server: &Server) -> usize {
+    let closed = |workers: &[Postbox<Mail>]| {
+        wait_for(workers.iter().map(|worker| {
+            let (tell, told) = channel();
+            worker.post(Visit::closing_clients(move |count| _ = tell.send(count)).into());
+            told
+        }))
+    };
+    server.instances.iter().flat_map(|instance| closed(&instance.workers)).sum()
+}
+
+fn has_engine_threads(server: &Server) -> bool {
+    server.instances.iter().any(|instance| !instance.engines.is_empty())
+}
+
+/// Waits until each worker that serves clients has ended its turn and begun another.
+fn visit_workers(server: &Server) {
+    let workers = server.instances.iter().flat_map(|instance| &instance.workers);
+    wait_for(workers.map(|worker| {
+        let (tell, told) = channel();
+        worker.post(Visit::new(move |_| _ = tell.send(())).into());
+        told
+    }));
 }

@@ -104,7 +104,7 @@ fn read_redis_conf(text: &str) {
         Ok(loaded) => loaded,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    let written = rewritten(&loaded.parameters, text.as_bytes(), None, "/");
+    let written = rewritten(&loaded.parameters, text.as_bytes(), None, "/", false);
     let again = Loaded::load(None, None, &written, &mut NoFiles);
     let shown = || written.escape_ascii().to_string();
     let again = again.unwrap_or_else(|error| panic!("{error}: {}", shown()));

@@ -98,7 +98,7 @@ pub(crate) fn refused_by_target(words: &[u8]) -> ErrorReply {
     ErrorReply::new([b"ERR Target instance replied with error: ", words].concat())
 }
 
-/// The server that keys are to be moved to cannot be reached. As Redis says it.
+/// MIGRATE cannot connect to its target. The text of Redis.
 pub(crate) const NO_TARGET: &str = "IOERR error or timeout connecting to the client";
 /// The keys have not all been sent. As Redis says it.
 pub(crate) const TARGET_NOT_WRITTEN: &str = "IOERR error or timeout writing to target instance";

@@ -3,7 +3,7 @@
 //! ```text
 //!   [waits at node] -- a part of the reply, and it is large --> [answered in pieces] -- its end --> the connection is closed
 //!          |                                                      read as fast as the client reads
-//!          '-- the client is to be let go: collected as a whole, and put back if the client has left
+//!          '-- its request has been cancelled: the reply is buffered as a whole, and the element is put back if the client has disconnected
 //! ```
 //!
 //! What waits is answered by a task, which reads the reply before the client does and has it as a whole until then. That much memory would

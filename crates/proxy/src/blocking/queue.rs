@@ -212,7 +212,7 @@ impl Blocking {
         }
     }
 
-    /// When anything is to be done next, on the monotonic clock.
+    /// The next deadline of a blocked request, on the monotonic clock.
     pub(crate) fn next_due_us<E>(&self, env: &Env<E>) -> Option<u64> {
         let deadline_us = self.deadlines.first().and_then(|(at, _)| waiting_due_us(env, *at));
         deadline_us.into_iter().chain(self.try_at_us).min()

@@ -349,8 +349,7 @@ impl TestServer {
     /// Stops it, if it runs, and starts it on the same address. Its clock goes on meanwhile, and faults stay.
     ///
     /// # Errors
-    /// The address was taken by another process; or the data is to be kept, and when the server was stopped a script ran that had taken longer
-    /// than `busy_reply_threshold`.
+    /// The address is in use; or, with [`Data::Kept`], a script had run for longer than `busy_reply_threshold` when the server was stopped.
     pub fn restart(&self, data: Data) -> Result<(), Failure> {
         let mut running = self.running.server();
         self.end(&mut running);

@@ -25,6 +25,7 @@ mod cache;
 mod cjson;
 mod cmsgpack;
 mod collector;
+mod compile;
 mod convert;
 mod effort;
 mod exchange;

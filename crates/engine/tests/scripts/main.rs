@@ -14,6 +14,7 @@ mod functions;
 mod generate;
 mod generated;
 mod hostile;
+mod memory;
 mod phrases;
 #[path = "../differential/subject.rs"]
 mod subject;

@@ -58,6 +58,8 @@ impl Functions {
             env.keep_keys(false);
             self.forget();
             env.settle_holding(waits);
+            // What else has waited for the end is done by the timers, in this turn.
+            env.cron_at_us = 0;
         }
     }
 

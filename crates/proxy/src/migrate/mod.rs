@@ -47,7 +47,7 @@ pub(crate) struct Migrations {
     keys: BTreeSet<LockedKey>,
     /// Those that wait for keys of others, in the order in which they came.
     waiting: Vec<Handle>,
-    /// What other servers have answered while a script is late: nothing changes before it has ended.
+    /// What other servers have answered while a script is late or clients are paused: nothing changes meanwhile.
     put_off: VecDeque<TransferEnd>,
     watchers: Watchers,
 }
@@ -159,7 +159,7 @@ impl Migrations {
 
     /// A transfer is over.
     pub(crate) fn take_end(&mut self, side: &mut impl EngineCalls, end: TransferEnd) {
-        if side.env().slices.script.is_some() {
+        if may_change_nothing(side) {
             self.put_off.push_back(end);
             return;
         }
@@ -168,9 +168,14 @@ impl Migrations {
         self.go_on(side, end.ticket);
     }
 
-    /// No script is late any more.
+    /// Whether something waits for the end of a late script or of a pause of clients.
+    pub(crate) fn has_put_off(&self) -> bool {
+        !self.put_off.is_empty()
+    }
+
+    /// A script may be late no more, or clients paused.
     pub(crate) fn take_put_off(&mut self, side: &mut impl EngineCalls) {
-        while side.env().slices.script.is_none()
+        while !may_change_nothing(side)
             && let Some(end) = self.put_off.pop_front()
         {
             self.take_end(side, end);
@@ -238,7 +243,7 @@ impl Migrations {
     fn begin_waiting(&mut self, side: &mut impl EngineCalls) {
         for migration in std::mem::take(&mut self.waiting) {
             let Some(this) = self.running.get(migration) else { continue };
-            if side.env().slices.script.is_some() || this.is_locked(&self.keys) {
+            if may_change_nothing(side) || this.is_locked(&self.keys) {
                 self.waiting.push(migration);
                 continue;
             }
@@ -259,6 +264,12 @@ impl Migrations {
             }
         }
     }
+}
+
+/// Whether keys stay as they are for now: a script is late, or CLIENT PAUSE holds, under which Redis deletes nothing either.
+fn may_change_nothing(side: &mut impl EngineCalls) -> bool {
+    let env = side.env();
+    env.slices.script.is_some() || env.client_pause.is_some()
 }
 
 impl Session {

@@ -3,6 +3,7 @@
 use crate::interfaces::engine_calls::EngineCalls;
 use crate::visits::{Purpose, Visited};
 use crate::worker::Worker;
+use crate::worker::dispatch::with_migrations;
 use crate::workers::ask::expire_queries;
 use respool_command::Execute;
 use respool_wire::replies;
@@ -56,6 +57,9 @@ impl<E: Execute> Worker<E> {
 
     fn run_cron(&mut self, is_due: bool) {
         self.functions.check_client_pause(&mut self.env, &mut self.blocking);
+        if self.migrations.has_put_off() {
+            with_migrations(self, |migrations, side| migrations.take_put_off(side));
+        }
         if is_due {
             self.env.begin_cron();
             self.tell_ended();

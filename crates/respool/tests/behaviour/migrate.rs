@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use respool_testkit::{
@@ -590,6 +591,41 @@ fn a_script_that_is_late_holds_back_the_deletion() -> io::Result<()> {
     assert_eq!(other.ask("EXISTS k")?, ":0\r\n");
     let refused = other.command(&["EVAL", "return redis.call('MIGRATE', 'h', '1', 'k', '0', '1')", "1", "k"])?;
     assert!(String::from_utf8_lossy(&refused).contains("MIGRATE is refused in scripts"));
+    Ok(())
+}
+
+/// Under CLIENT PAUSE nothing changes: a key that the target has acknowledged is deleted behind the pause, whether that ends by itself or not.
+#[test]
+fn a_pause_of_clients_holds_back_the_deletion() -> io::Result<()> {
+    for (pause, is_ended) in
+        [("CLIENT PAUSE 60000 WRITE", true), ("CLIENT PAUSE 60000", true), ("CLIENT PAUSE 1500 WRITE", false)]
+    {
+        let server = server()?;
+        let gate = Gate::new();
+        let held = gate.clone();
+        let target = FakeBackend::start(move |request| match &*request.command() {
+            "RESTORE" => Act::Hold(held.clone()),
+            _ => Act::Usual,
+        })?;
+        let (mut mover, mut other) = (server.client()?, server.client()?);
+        other.ask("SET k v")?;
+        send_migrate(&mut mover, &target.address(), &["k"], "20000", &[])?;
+        target.wait_for(b"k")?;
+        assert_eq!(other.ask(pause)?, "+OK\r\n");
+        gate.open();
+        if pause.ends_with("WRITE") {
+            // The target's reply is there long before the last of these.
+            for _ in 0..100 {
+                assert_eq!(other.ask("EXISTS k")?, ":1\r\n", "{pause}");
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+        if is_ended {
+            assert_eq!(other.ask("CLIENT UNPAUSE")?, "+OK\r\n");
+        }
+        assert_eq!(reply(&mut mover)?, "+OK\r\n", "{pause}");
+        assert_eq!(other.ask("EXISTS k")?, ":0\r\n", "{pause}");
+    }
     Ok(())
 }
 

@@ -58,6 +58,17 @@ impl Server {
         let (status, lines) = self.process.finish(PATIENCE).expect("it ends");
         (status.code(), lines.join("\n"))
     }
+
+    /// The same server, ended and started from its file again.
+    fn restarted(self) -> Self {
+        let Self { mut process, directory } = self;
+        process.signal(Signal::TERM).expect("it runs");
+        assert_eq!(process.finish(PATIENCE).expect("it ends").0.code(), Some(0));
+        let mut command = command(directory.path());
+        let process = Process::spawn("respool server", command.arg("redis.conf")).expect("the program starts");
+        process.wait_for_line(READY, PATIENCE).expect("it becomes ready");
+        Self { process, directory }
+    }
 }
 
 /// Runs the program to its end.
@@ -597,14 +608,7 @@ fn a_rewritten_file_starts_the_same_server() {
     let text = fs::read_to_string(server.file("redis.conf")).expect("it is there");
     assert!(text.starts_with("# mine\nmaxmemory 1gb\nbusy-reply-threshold 77\nuser ann on "), "{text}");
     assert!(!text.contains("first") && !text.contains("second"), "passwords are kept by their hashes: {text}");
-    let Server { mut process, directory } = server;
-    process.signal(Signal::TERM).expect("it runs");
-    assert_eq!(process.finish(PATIENCE).expect("it ends").0.code(), Some(0));
-
-    let mut command = command(directory.path());
-    let process = Process::spawn("respool server", command.arg("redis.conf")).expect("the program starts");
-    process.wait_for_line(READY, PATIENCE).expect("it becomes ready");
-    let again = Server { process, directory };
+    let again = server.restarted();
     let mut client = again.client();
     assert_eq!(ask(&mut client, &["AUTH", "second"]), "+OK\r\n");
     assert_eq!(pairs(&mut client, &["*"]), before);
@@ -637,13 +641,7 @@ fn a_server_starts_from_a_rewrite_with_all_defaults() {
     let has_line = |text: &str| text.lines().any(|line| line == "hz 10");
     assert!(has_line(&text) && !has_line(&short), "{text}");
     let before = pairs(&mut client, &["*"]);
-    let Server { mut process, directory } = server;
-    process.signal(Signal::TERM).expect("it runs");
-    assert_eq!(process.finish(PATIENCE).expect("it ends").0.code(), Some(0));
-    let mut command = command(directory.path());
-    let process = Process::spawn("respool server", command.arg("redis.conf")).expect("the program starts");
-    process.wait_for_line(READY, PATIENCE).expect("it becomes ready");
-    let again = Server { process, directory };
+    let again = server.restarted();
     assert_eq!(pairs(&mut again.client(), &["*"]), before);
 }
 

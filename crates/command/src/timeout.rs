@@ -1,6 +1,6 @@
 //! How long a request that may block waits at the node, as its arguments say.
 
-use crate::{Command, GenericCommand, ListCommand, Row, SortedSetCommand, StreamCommand};
+use crate::{Command, Flags, GenericCommand, ListCommand, Row, SortedSetCommand, StreamCommand};
 use respool_wire::Args;
 
 /// How a timeout is written.
@@ -12,7 +12,7 @@ pub enum TimeoutUnit {
     Millis,
 }
 
-/// Where a request of a row that may block says how long it may wait, and in which unit.
+/// Where a request says how long it may block, and in which unit. `None`: it does not say so, or its row never blocks.
 pub fn timeout_place(row: &Row, args: Args<'_>) -> Option<(usize, TimeoutUnit)> {
     match row.command {
         Command::List(ListCommand::Blmpop) | Command::SortedSet(SortedSetCommand::Bzmpop) => {
@@ -29,7 +29,8 @@ pub fn timeout_place(row: &Row, args: Args<'_>) -> Option<(usize, TimeoutUnit)> 
             place
         }
         Command::Generic(GenericCommand::Wait) => Some((2, TimeoutUnit::Millis)),
-        _ => Some((args.len().checked_sub(1)?, TimeoutUnit::Seconds)),
+        _ if row.flags.has(Flags::BLOCKING) => Some((args.len().checked_sub(1)?, TimeoutUnit::Seconds)),
+        _ => None,
     }
 }
 
@@ -63,4 +64,27 @@ fn hexadecimal(text: &str) -> Option<f64> {
     }
     let places = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
     Some(value * 2_f64.powi(power.parse::<i32>().ok()?.checked_sub(places)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve;
+    use respool_wire::ArgsBuf;
+
+    fn place(words: &str) -> Option<(usize, TimeoutUnit)> {
+        let args: ArgsBuf = words.split(' ').collect();
+        timeout_place(resolve(args.as_args()).expect("a known command"), args.as_args())
+    }
+
+    #[test]
+    fn a_timeout_is_found_in_requests_that_block_alone() {
+        assert_eq!(place("BLPOP a b 1"), Some((3, TimeoutUnit::Seconds)));
+        assert_eq!(place("BLMPOP 1 1 a LEFT"), Some((1, TimeoutUnit::Seconds)));
+        assert_eq!(place("XREAD COUNT 1 BLOCK 5 STREAMS BLOCK 0"), Some((4, TimeoutUnit::Millis)));
+        assert_eq!(place("WAIT 1 100"), Some((2, TimeoutUnit::Millis)));
+        for words in ["MIGRATE h 1 k 0 5000", "MIGRATE h 1 k 0 5000 AUTH 7", "GET 5", "XREAD STREAMS a 0"] {
+            assert_eq!(place(words), None, "{words}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ use crate::ids::{Asker, ClientNumber, Handle, LaneHandle, NodeId};
 use crate::integer::integer;
 use crate::interfaces::release::Release;
 use crate::pool::key_id::LaneKeyUse;
+pub(crate) use respool_command::timeout_us;
 use respool_command::{
     Command, GenericCommand, ListCommand as L, Row, SortedSetCommand as Z, StreamCommand, TimeoutUnit, WaitId,
     timeout_place,
@@ -255,11 +256,6 @@ pub(crate) fn blocked(words: &[&str], arrived_us: u64) -> BlockedRequest {
 
 /// A key that a request takes elements from, with its database.
 pub(crate) type Taken = (u32, Arc<[u8]>);
-
-/// How long a request may wait, in microseconds. `None`: for ever, the node will refuse what is said, or it is about another server.
-pub(crate) fn timeout_us(row: &Row, args: Args<'_>) -> Option<u64> {
-    if is_migrate(row) { None } else { respool_command::timeout_us(row, args) }
-}
 
 /// Whether it moves keys to another server: no other request says whether it could be served, and in a transaction its node would wait for
 /// that server.

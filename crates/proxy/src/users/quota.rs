@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owed_is_paid_at_the_rate_of_the_day() {
+    fn a_debt_is_paid_at_the_current_rate() {
         let at = |rate: u64, before: Option<&UserQuota>| {
             UserQuota::with(UserLimits { bytes_per_second: Some(rate), ..UserLimits::default() }, before)
         };

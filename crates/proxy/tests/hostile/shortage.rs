@@ -157,7 +157,7 @@ fn a_client_that_takes_a_byte_now_and_then_goes_as_well() {
 
 /// 100 kB/s as the loopback device shows it, of which the kernel says nothing before a third of its buffer is free.
 #[test]
-fn who_takes_little_stays_without_a_word_of_the_kernel() {
+fn a_slow_reader_stays_without_a_writable_event() {
     let mut crowd = Crowd::new(12, 10_000_000);
     let (_, passed_us) = trickle(&mut crowd, 131_000, 1_310_000);
     assert!(crowd.left.is_empty(), "{} bytes are left", crowd.left.len());

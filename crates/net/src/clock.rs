@@ -56,11 +56,18 @@ impl Clock {
         self.moved = Some(clock);
     }
 
+    /// Called twice a turn, so it is short where no clock is moved.
+    #[inline(always)]
     pub(crate) fn now(&mut self) -> Now {
         let mono_us = since(self.zero_us);
-        if let Some(now) = self.moved.as_ref().and_then(|moved| moved.seen_at(mono_us)) {
-            return now;
+        if self.moved.is_some() {
+            return self.now_if_moved(mono_us);
         }
+        self.now_by_the_system(mono_us)
+    }
+
+    #[inline(always)]
+    fn now_by_the_system(&mut self, mono_us: u64) -> Now {
         if mono_us >= self.again_us {
             self.read_wall_clock(mono_us);
         }
@@ -68,6 +75,14 @@ impl Clock {
     }
 
     #[cold]
+    #[inline(never)]
+    fn now_if_moved(&mut self, mono_us: u64) -> Now {
+        let seen = self.moved.as_ref().and_then(|moved| moved.seen_at(mono_us));
+        seen.unwrap_or_else(|| self.now_by_the_system(mono_us))
+    }
+
+    #[cold]
+    #[inline(never)]
     fn read_wall_clock(&mut self, mono_us: u64) {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.lead_us = (unix.as_micros() as u64).saturating_sub(mono_us);

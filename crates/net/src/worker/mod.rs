@@ -405,6 +405,7 @@ impl<M: Service> Worker<M> {
     }
 
     /// There is room to write, or may be. `false`: the connection is lost.
+    #[inline(always)]
     fn note_writable(&mut self, conn: ConnId) -> bool {
         let Some(connection) = self.connections.get_mut(conn) else { return false };
         if let Err(error) = connection.socket.handle_writable() {

@@ -36,12 +36,22 @@ struct Desk {
     heard: BTreeMap<LineName, u64>,
     /// Connections that are to end.
     forsaken: Vec<LineName>,
+    /// By hash tag, how often requests were written and lost with their connection, or were not answered in time.
+    unanswered: HashMap<String, u64>,
+}
+
+impl Desk {
+    fn note_unanswered(&mut self, hash_tag: &str) {
+        *self.unanswered.entry(hash_tag.to_owned()).or_default() += 1;
+    }
 }
 
 /// An exchange under way.
 #[derive(Debug)]
 struct Entry {
     line: LineName,
+    /// Of its first request.
+    hash_tag: String,
     requests: Vec<ArgsBuf>,
     ended: Vec<Option<Ended>>,
     until_us: u64,
@@ -113,10 +123,13 @@ impl Simulated {
     ) -> Simulation {
         let mut desk = self.lock();
         desk.numbers += 1;
+        let requests: Vec<ArgsBuf> =
+            commands.iter().map(|command| command.all_arguments().into_iter().collect()).collect();
         let entry = Entry {
             line: (node.address(), is_replica),
+            hash_tag: what_of(&requests[0]).0,
             ended: vec![None; commands.len()],
-            requests: commands.iter().map(|command| command.all_arguments().into_iter().collect()).collect(),
+            requests,
             until_us: desk.now_us + limit.as_micros() as u64,
             is_begun: false,
             is_queued: false,
@@ -162,6 +175,8 @@ impl Exchange for Simulation {
         }
         if *now_us >= entry.until_us {
             let outcome = if entry.is_queued { Outcome::MaybeExecuted } else { Outcome::NotSent };
+            let hash_tag = entry.hash_tag.clone();
+            desk.note_unanswered(&hash_tag);
             return Poll::Ready(Err(Error::new(ErrorKind::Timeout(None), outcome)));
         }
         entry.waker = Some(cx.waker().clone());
@@ -298,6 +313,7 @@ impl Links {
             orders: VecDeque::new(),
             heard: BTreeMap::new(),
             forsaken: Vec::new(),
+            unanswered: HashMap::new(),
         };
         Self {
             world,
@@ -326,6 +342,11 @@ impl Links {
     pub(super) fn trace(&self, command: &Command) -> Trace {
         let request = command.all_arguments().into_iter().collect();
         self.traces.get(&text_of(&request)).copied().unwrap_or_default()
+    }
+
+    /// How often requests with a hash tag were written and lost with their connection, or were not answered in time.
+    pub(super) fn unanswered(&self, hash_tag: &str) -> u64 {
+        self.desk().unanswered.get(hash_tag).copied().unwrap_or(0)
     }
 
     /// Requests that were written so far.
@@ -518,6 +539,9 @@ impl Links {
         line.reconnect.note_lost(self.world.now_us(), self.rng.next_u64());
         self.losses += 1;
         let mut desk = self.around.lock();
+        for request in line.written.values() {
+            desk.note_unanswered(&request.hash_tag);
+        }
         let unwritten = std::mem::take(&mut line.queue).into_iter().map(|(of, at, _)| (of, at, Outcome::NotSent));
         let written = std::mem::take(&mut line.written).into_values();
         for (number, place, outcome) in

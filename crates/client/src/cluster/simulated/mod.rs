@@ -113,7 +113,8 @@ struct Call {
     way: Way,
     woken: Arc<Flag>,
     began_us: u64,
-    losses: u64,
+    /// How often requests for its first key had gone unanswered before.
+    unanswered: u64,
     /// When its caller leaves, if it does.
     leaves_us: u64,
 }
@@ -315,9 +316,10 @@ impl Run {
             }
             None => Way::Routed(Routed::new(&self.cluster, &commands, kind, Some(Duration::from_micros(DEADLINE)))),
         };
-        let (began_us, losses) = (self.now(), self.links.losses);
+        let began_us = self.now();
+        let unanswered = self.links.unanswered(&self.callers[number].keys[deeds[0].0].tag);
         let leaves_us = if id % 40 == 7 { began_us + self.rng.below(3_000) as u64 } else { u64::MAX };
-        let call = Call { what, deeds, slots, way, woken: Flag::new(), began_us, losses, leaves_us };
+        let call = Call { what, deeds, slots, way, woken: Flag::new(), began_us, unanswered, leaves_us };
         self.callers[number].call = Some(call);
         self.figures.calls += 1;
     }
@@ -475,10 +477,9 @@ impl Run {
         let is_over = took_us + PAUSE + MS >= DEADLINE;
         let is_alone = call.deeds.len() == 1;
         assert!(!is_alone || fates[0] != Fate::Never || is_over, "given up too soon: {}", about());
-        let lost = self.links.losses - call.losses;
-        // A read is repeated where its connection was lost, and elsewhere where its node was silent.
-        let silences = took_us / CLUSTER_SILENCE.as_micros() as u64;
-        let was_repeated = lost > 0 && lost + silences > u64::from(REPEATS_MAX);
+        // A read is asked again where it was lost with its connection, and elsewhere where its node was silent.
+        let tag = &self.callers[number].keys[call.deeds[0].0].tag;
+        let was_repeated = self.links.unanswered(tag) - call.unanswered > u64::from(REPEATS_MAX);
         assert!(!is_alone || call.deeds[0].1.writes() || is_over || was_repeated, "not asked again: {}", about());
     }
 

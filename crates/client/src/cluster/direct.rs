@@ -54,7 +54,7 @@ impl Place {
     ) -> Routed {
         let targets = vec![Target::Slot(self.slot, self.may_be_replica)];
         let unit = Unit::new(cluster, vec![command.clone()], targets, Together::Each, until_us);
-        let sent = Sent { node: self.node, exchange, which: vec![0], is_asking: false };
+        let sent = Sent { node: self.node, is_replica: self.is_replica, exchange, which: vec![0], is_asking: false };
         Routed::resumed(cluster, until_us, unit.resumed(sent, result))
     }
 }

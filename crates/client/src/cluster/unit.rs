@@ -71,6 +71,8 @@ pub(super) enum Together {
 /// What is under way.
 pub(super) struct Sent {
     pub(super) node: Arc<Node>,
+    /// Whether it is on the connection that a replica answers on.
+    pub(super) is_replica: bool,
     /// The requests, with `ASKING` in front where the node was named by a slot on its way.
     pub(super) exchange: Box<dyn Exchange>,
     /// Which of the requests, in order.
@@ -254,7 +256,7 @@ impl Unit {
         let limit = left.map_or(CLUSTER_SILENCE, |left| left.min(CLUSTER_SILENCE));
         self.at = Some(node.address());
         let exchange = self.cluster.environment.exchange(&node, is_replica, commands, limit);
-        Step::Sent(Sent { node, exchange, which, is_asking })
+        Step::Sent(Sent { node, is_replica, exchange, which, is_asking })
     }
 
     /// All that are not over end like this.
@@ -459,8 +461,13 @@ impl Unit {
 
     /// Whether it does no harm that what was sent may still be executed there. A write would be, behind others that its caller has made since at
     /// the other node, if the slot is there again when it arrives: so its connection ends first, or it is waited for on.
+    ///
+    /// The connection that a replica answers on ends as well, if it is silent, since nothing but reads are on it. Each read would wait for it
+    /// otherwise, and it is known for a node that is down or up again by the next one.
     fn leaves_nothing(&self, sent: &mut Sent) -> bool {
-        sent.which.iter().all(|at| only_reads(&self.commands[*at])) || sent.exchange.forsake()
+        let only_reads = sent.which.iter().all(|at| only_reads(&self.commands[*at]));
+        let has_ended = (sent.is_replica || !only_reads) && sent.exchange.forsake();
+        only_reads || has_ended
     }
 
     /// The call on the connection has ended early. `None`: it is waited for on.

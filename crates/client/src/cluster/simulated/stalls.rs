@@ -62,3 +62,29 @@ fn a_read_that_is_sent_elsewhere_ends_no_connection() {
         total.figures.add(&run.end().1);
     }
 }
+
+#[test]
+fn a_silent_connection_of_a_replica_delays_few_reads() {
+    let mut total = Total::new("a_silent_connection_of_a_replica_delays_few_reads");
+    for seed in total.seeds.clone() {
+        let mut run = Run::new(seed, Reads::PreferReplicas);
+        let key = run.fresh_keys(0).key("x");
+        let owner = run.links.world.owner(slot_of(key.as_bytes()));
+        let replica = run.links.world.replica_of(owner).expect("each has one");
+        run.write(&key, 1);
+        run.pass(SECOND);
+        let read = |run: &mut Run| {
+            let began_us = run.now();
+            let ended = run.call(cmd("GET").key(&key));
+            let is_read =
+                matches!(&ended, Ok(ended) if matches!(&ended[..], [Ended::Reply(Reply::Bulk(value))] if value == "1"));
+            assert!(is_read, "seed {seed}: {ended:?}");
+            run.now() - began_us
+        };
+        assert!(read(&mut run) < PROMPT, "seed {seed}");
+        run.inject(Fault::HalfOpen(replica));
+        let late = (0..8).filter(|_| read(&mut run) > PROMPT).count();
+        assert!(late == 1, "seed {seed}: {late} reads were late, and {} connections ended", run.links.losses);
+        total.figures.add(&run.end().1);
+    }
+}

@@ -537,8 +537,9 @@ impl Run {
         // What a replica answers is late or lost with it.
         let slots_of = |node: usize| {
             let world = &self.links.world;
-            let primary = if self.reads == Reads::Primary { node } else { world.primary_of(node) };
-            let is_hit = |slot: &u16| world.is_at(*slot, node) || world.is_at(*slot, primary);
+            // One whose slots have been taken over meanwhile will be the replica of that one.
+            let partner = if self.reads == Reads::Primary { node } else { (node + PRIMARIES) % (2 * PRIMARIES) };
+            let is_hit = |slot: &u16| world.is_at(*slot, node) || world.is_at(*slot, partner);
             (0..16_384).filter(is_hit).collect::<BTreeSet<u16>>()
         };
         self.windows.note(now_us, fault, slots_of);

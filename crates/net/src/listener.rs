@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket as RawSocket, Type};
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
@@ -35,6 +35,7 @@ pub struct Listener {
     pub(crate) is_shared: bool,
     file: Option<Arc<SocketFile>>,
     pub(crate) tls: Option<Arc<TlsServer>>,
+    has_ended: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -64,12 +65,21 @@ impl Drop for SocketFile {
 pub struct ListenerHandle {
     socket: OwnedFd,
     file: Option<Weak<SocketFile>>,
+    has_ended: Arc<AtomicBool>,
 }
 
 impl ListenerHandle {
     /// Another hand on the same socket.
     pub fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { socket: self.socket.try_clone()?, file: self.file.clone() })
+        let (file, has_ended) = (self.file.clone(), Arc::clone(&self.has_ended));
+        Ok(Self { socket: self.socket.try_clone()?, file, has_ended })
+    }
+
+    /// Has a TCP socket listen no more, so that its address is free for another at once. Who waits in its queue is disconnected. Its worker
+    /// closes it with [`crate::Postbox::close_ended`]: until then it listens where the system does not know this, which is an error.
+    pub fn end(&self) -> io::Result<()> {
+        self.has_ended.store(true, Ordering::SeqCst);
+        SockRef::from(&self.socket).shutdown(Shutdown::Read)
     }
 
     /// From now on the socket is another process': its file stays when we stop listening.
@@ -229,6 +239,7 @@ fn tcp_listener(socket: RawSocket, address: SocketAddr) -> Listener {
         is_shared: false,
         file: None,
         tls: None,
+        has_ended: Arc::default(),
     }
 }
 
@@ -240,6 +251,7 @@ fn unix_listener(socket: RawSocket, path: &str, is_ours: bool) -> Listener {
         is_shared: false,
         file: Some(Arc::new(SocketFile { path: path.to_owned(), is_given_away: AtomicBool::new(!is_ours) })),
         tls: None,
+        has_ended: Arc::default(),
     }
 }
 
@@ -280,7 +292,7 @@ impl ControlSocket {
     /// A second hand on the socket, to give it to another process.
     pub fn handle(&self) -> io::Result<ListenerHandle> {
         let socket = self.listener.as_fd().try_clone_to_owned()?;
-        Ok(ListenerHandle { socket, file: Some(Arc::downgrade(&self.file)) })
+        Ok(ListenerHandle { socket, file: Some(Arc::downgrade(&self.file)), has_ended: Arc::default() })
     }
 }
 
@@ -310,7 +322,7 @@ impl Iterator for Callers {
 
 impl From<OwnedFd> for ListenerHandle {
     fn from(socket: OwnedFd) -> Self {
-        Self { socket, file: None }
+        Self { socket, file: None, has_ended: Arc::default() }
     }
 }
 
@@ -423,7 +435,13 @@ impl Listener {
             ListenerSocket::Tcp(socket) => socket.as_fd().try_clone_to_owned()?,
             ListenerSocket::Unix(socket) => socket.as_fd().try_clone_to_owned()?,
         };
-        Ok(ListenerHandle { socket, file: self.file.as_ref().map(Arc::downgrade) })
+        let (file, has_ended) = (self.file.as_ref().map(Arc::downgrade), Arc::clone(&self.has_ended));
+        Ok(ListenerHandle { socket, file, has_ended })
+    }
+
+    /// Whether it was told to listen no more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::SeqCst)
     }
 
     /// What it accepts from now on has these options.
@@ -521,6 +539,24 @@ mod tests {
         }
         drop(listeners);
         assert!(bind(&endpoint(port), 2, 16, 0, &TransportOptions::default()).is_ok());
+    }
+
+    #[test]
+    fn a_listener_that_is_ended_leaves_its_address_at_once() {
+        let endpoint = |host: &str, port| Endpoint::Tcp { host: host.to_owned(), port };
+        let open = |host: &str, port| bind(&endpoint(host, port), 1, 16, 0, &TransportOptions::default());
+        let every = open("0.0.0.0", 0).unwrap().remove(0).remove(0);
+        let (port, handle) = (every.port().unwrap(), every.handle().unwrap());
+        let connect = || std::net::TcpStream::connect(("127.0.0.1", port));
+        assert!(open("127.0.0.1", port).is_err() && connect().is_ok());
+        assert!(!every.has_ended());
+        handle.end().unwrap();
+        assert!(every.has_ended() && connect().is_err(), "nobody listens");
+        let one = open("127.0.0.1", port).expect("the address is free");
+        assert!(connect().is_ok());
+        drop(one);
+        let _again = open("0.0.0.0", port).expect("it is free for the same address as well");
+        assert!(connect().is_ok());
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) enum Letter<Mail> {
     Socket(Socket, Peer, Permit),
     /// More sockets to accept from.
     Listen(Vec<Listener>),
+    /// Some of the listeners are to be closed.
+    CloseEnded,
     /// Options of connections that come from now on: of clients, and of nodes.
     Options(TransportOptions, TransportOptions),
     /// The addresses of a host name, for the dial with this number.
@@ -53,6 +55,11 @@ impl<Mail> Postbox<Mail> {
     /// Has the worker accept from these sockets as well. `false`: it has ended.
     pub fn listen(&self, listeners: Vec<Listener>) -> bool {
         self.put(Letter::Listen(listeners))
+    }
+
+    /// Has the worker close the listeners that were ended by [`crate::ListenerHandle::end`]. `false`: it has ended itself.
+    pub fn close_ended(&self) -> bool {
+        self.put(Letter::CloseEnded)
     }
 
     pub(crate) fn put(&self, letter: Letter<Mail>) -> bool {

@@ -487,6 +487,7 @@ impl<M: Service> Worker<M> {
                 Letter::Mail(mail) => self.machine.handle_mail(mail),
                 Letter::Socket(socket, peer, permit) => self.adopt(socket, peer, permit),
                 Letter::Listen(listeners) => self.take_listeners(listeners),
+                Letter::CloseEnded => self.close_ended_listeners(),
                 Letter::Options(of_clients, of_nodes) => self.take_options(of_clients, of_nodes),
                 Letter::Resolved(number, answer) => self.take_resolution(number, answer),
             }
@@ -506,6 +507,21 @@ impl<M: Service> Worker<M> {
         }
     }
 
+    fn close_ended_listeners(&mut self) {
+        let poll = &self.poll;
+        self.listeners.retain_mut(|listener| {
+            let has_ended = listener.has_ended();
+            if has_ended {
+                // Another hand on the socket would keep it registered. What is not registered need not be taken out.
+                let _ = match &mut listener.socket {
+                    ListenerSocket::Tcp(socket) => poll.registry().deregister(socket),
+                    ListenerSocket::Unix(socket) => poll.registry().deregister(socket),
+                };
+            }
+            !has_ended
+        });
+    }
+
     fn accept(&mut self, place: usize, now: Now) {
         for _ in 0..ACCEPTS_PER_TURN_MAX {
             let Some(listener) = self.listeners.get(place) else { return };
@@ -522,6 +538,8 @@ impl<M: Service> Worker<M> {
                     },
                 },
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // It is about to be closed.
+                Err(_) if listener.has_ended() => return,
                 // The peer was gone before we came: nothing is wrong with the listener.
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
                 }

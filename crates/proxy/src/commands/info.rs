@@ -13,6 +13,7 @@ use respool_command::{Execute, Millis, Outcome, Row, SessionView, asks_for_secti
 use respool_connection::{Now, WorkerId};
 use respool_wire::{Args, Encoder, Protocol, Value};
 use std::fmt::Write;
+use std::sync::atomic::Ordering;
 
 /// A section: its name, and what writes its lines.
 type Section<'e> = (&'static str, fn(&ProxyInfo<'e>, &mut String));
@@ -107,7 +108,7 @@ impl<'e> ProxyInfo<'e> {
             usize::BITS,
             about.process_id,
             about.run_id,
-            about.tcp_port,
+            about.tcp_port.load(Ordering::Relaxed),
             self.now.unix_us,
             up_s / 86_400,
             about.config_file,

@@ -17,7 +17,7 @@ use crate::workers::operator_state::OperatorState;
 use crate::workers::quiescence::Quiescence;
 use crate::workers::turns::Turns;
 use respool_connection::WorkerId;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU16, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Shared by all workers of one proxy.
@@ -106,8 +106,8 @@ pub struct ProcessFacts {
     pub process_id: u32,
     /// The operating system and machine.
     pub os: String,
-    /// The first TCP port listened on, or 0.
-    pub tcp_port: u16,
+    /// The first TCP port listened on, or 0. All that hold these facts see a change.
+    pub tcp_port: Arc<AtomicU16>,
     /// The configuration file's path, or empty.
     pub config_file: String,
     /// The path of the program, or empty.

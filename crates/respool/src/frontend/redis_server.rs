@@ -300,7 +300,10 @@ impl Loaded {
         let mut said = RawSettings::default();
         let parameters = &self.parameters;
         let origin = |name: &str| Origin::Flag { said: name.to_owned() };
-        let doors = doors(parameters, system)?;
+        let doors = parameters.doors(&mut |host| system.has_address(host));
+        if doors.is_empty() {
+            return Err(LoadError::new("Configured to not listen anywhere, exiting."));
+        }
         let door = |text: String| Text { text, origin: origin("bind, port, unixsocket") };
         let texts = doors.into_iter().map(door).collect();
         said.top.push(Statement { setting: Setting::Listen, texts, origin: origin("bind, port, unixsocket") });
@@ -325,12 +328,7 @@ impl Loaded {
             say(Setting::Backlog, "tcp-backlog", &bounded("tcp-backlog", 65_535));
         }
         if parameters.value("tls-port") != "0" {
-            let clients = match parameters.value("tls-auth-clients") {
-                "no" => "off",
-                "optional" => "optional",
-                _ => "required",
-            };
-            say(Setting::TlsAuthClients, "tls-auth-clients", clients);
+            say(Setting::TlsAuthClients, "tls-auth-clients", parameters.tls_clients());
         }
         let has_default = self.users.iter().any(|user| user.name == "default");
         if let Some(password) = self.password.take().filter(|_| !has_default) {
@@ -360,50 +358,6 @@ fn hidden(line: &[u8]) -> String {
         true => format!("{name} (hidden)"),
         false => text.into_owned(),
     }
-}
-
-/// Where to listen, in the words of the settings.
-fn doors(parameters: &Parameters, system: &mut dyn System) -> Result<Vec<String>, LoadError> {
-    let hosts = hosts(parameters.value("bind"), system)?;
-    let (port, tls_port) = (parameters.value("port"), parameters.value("tls-port"));
-    let mut doors = Vec::new();
-    if port != "0" {
-        doors.extend(hosts.iter().map(|host| format!("{host}:{port}")));
-    }
-    if tls_port != "0" {
-        doors.extend(hosts.iter().map(|host| format!("tls:{host}:{tls_port}")));
-    }
-    let socket = parameters.value("unixsocket");
-    if !socket.is_empty() {
-        doors.push(format!("unix:{socket}"));
-    }
-    match doors.is_empty() {
-        true => Err(LoadError::new("Configured to not listen anywhere, exiting.")),
-        false => Ok(doors),
-    }
-}
-
-/// The addresses of `bind`. One with a dash in front may be missing; every interface is the empty host.
-fn hosts(bind: &str, system: &mut dyn System) -> Result<Vec<String>, LoadError> {
-    let said: Vec<&str> = bind.split_ascii_whitespace().collect();
-    let is_said = |host: &str| said.iter().any(|said| said.trim_start_matches('-') == host);
-    if is_said("*") && is_said("::*") && said.len() == 2 {
-        return Ok(vec![String::new()]);
-    }
-    let mut hosts = Vec::new();
-    for word in &said {
-        let (host, is_optional) = word.strip_prefix('-').map_or((*word, false), |host| (host, true));
-        let host = match host {
-            "*" => "0.0.0.0",
-            "::*" => "::",
-            other => other,
-        };
-        if is_optional && !system.has_address(host) {
-            continue;
-        }
-        hosts.push(if host.contains(':') { format!("[{host}]") } else { host.to_owned() });
-    }
-    Ok(hosts)
 }
 
 /// The files that a pattern names, in order. Names that begin with a dot have to be named so.

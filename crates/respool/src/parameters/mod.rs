@@ -8,6 +8,7 @@
 //!
 //! [`table`] is the only list. Nothing here opens a file or changes the process; [`crate::serve`] does what `CONFIG` asks for.
 
+pub(crate) mod listening;
 mod live;
 mod output_limits;
 pub mod page;
@@ -21,7 +22,7 @@ use std::path::PathBuf;
 use respool_command::{glob, words};
 
 use crate::settings::Process;
-use row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROCESS, PROTECTED, Parameter, RESTART, SENSITIVE};
+use row::{Effect, HIDDEN, IMMUTABLE, Kind, LISTENING, MULTI, PROCESS, PROTECTED, Parameter, SENSITIVE};
 
 /// The values of all parameters of one server.
 #[derive(Debug, Clone)]
@@ -32,6 +33,8 @@ pub struct Parameters {
     /// Which were said to be something else than by default.
     said: Vec<bool>,
     has_save_points: bool,
+    /// The settings say where is listened, not these.
+    listens_by_settings: bool,
     /// The file that `CONFIG REWRITE` writes.
     file: Option<PathBuf>,
 }
@@ -53,7 +56,9 @@ impl Default for Parameters {
     fn default() -> Self {
         let values: Vec<String> = table::all().map(|row| row.default.to_owned()).collect();
         let count = values.len();
-        Self { seen: values.clone(), values, said: vec![false; count], has_save_points: false, file: None }
+        let (has_save_points, listens_by_settings) = (false, false);
+        let (said, seen) = (vec![false; count], values.clone());
+        Self { values, seen, said, has_save_points, listens_by_settings, file: None }
     }
 }
 
@@ -81,6 +86,11 @@ impl Parameters {
         // Nothing is saved, so nothing is said to be.
         parameters.put("save", "");
         parameters
+    }
+
+    /// Says whether these parameters decide where is listened; otherwise settings do.
+    pub fn decide_listeners(&mut self, is_so: bool) {
+        self.listens_by_settings = !is_so;
     }
 
     /// Names the file that `CONFIG REWRITE` writes.
@@ -290,7 +300,7 @@ impl Parameters {
             };
             let value = value::read(row, &words, &self.values[place]).and_then(|value| {
                 self.check(row, &value)?;
-                if row.has(RESTART) && value != self.values[place] {
+                if row.has(LISTENING) && self.listens_by_settings && value != self.values[place] {
                     return Err(needs_restart(row));
                 }
                 Ok(tidied(row, value))
@@ -361,6 +371,11 @@ impl Changes {
         })
     }
 
+    /// The parameters that are changed, in the order said.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.rows().map(|(row, _)| row.name)
+    }
+
     fn rows(&self) -> impl Iterator<Item = (&'static Parameter, &str)> {
         self.0.iter().map(|(place, value)| (row_at(*place), value.as_str()))
     }
@@ -383,12 +398,8 @@ fn is_engines(row: &Parameter) -> bool {
 
 /// The words of redis-server for what it could not do, and why that is so here.
 fn needs_restart(row: &Parameter) -> String {
-    let what = match row.name {
-        "bind" => "Failed to bind to specified addresses",
-        "port" | "tls-port" => "Unable to listen on this port",
-        _ => "Unable to update TLS configuration",
-    };
-    format!("{what}: it is changed by a restart only")
+    let what = listening::failure(row.name).trim_end_matches(". Check server logs.").trim_end_matches('.');
+    format!("{what}: a setting says it, which a restart changes")
 }
 
 /// What becomes of a value that redis-server takes and then brings into bounds.
@@ -598,10 +609,7 @@ mod tests {
                 "ERR Unknown option or number of arguments for CONFIG SET - 'nothing'",
             ),
             (&[("databases", "1")], &format!("{failed}'databases') - can't set immutable config")),
-            (
-                &[("port", "1")],
-                &format!("{failed}'port') - Unable to listen on this port: it is changed by a restart only"),
-            ),
+            (&[("port", "65536")], &format!("{failed}'port') - argument must be between 0 and 65535 inclusive")),
             (&[("dir", "/")], &format!("{failed}'dir') - can't set protected config")),
             (&[("hz", "1"), ("HZ", "2")], &format!("{failed}'HZ') - duplicate parameter")),
             (

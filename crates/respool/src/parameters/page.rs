@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::row::{Effect, IMMUTABLE, PROCESS, PROTECTED, Parameter, RESTART};
+use super::row::{Effect, IMMUTABLE, LISTENING, PROCESS, PROTECTED, Parameter};
 use super::table::SECTIONS;
 
 const HEAD: &str = "\
@@ -12,7 +12,8 @@ const HEAD: &str = "\
 
 `respool server` reads redis-server's configuration file and flags, and `CONFIG GET` and `CONFIG SET` of an embedded server know the
 same parameters; see [the embedded server](embedded-server.md). *Effect*: what a parameter does here. *Set*: whether `CONFIG SET` changes it;
-*alone*: not where several pools share the process (`respool serve` with `[[pool]]` tables), as it would hold for all of them.
+*alone*: not where several pools share the process (`respool serve` with `[[pool]]` tables), as it would hold for all of them;
+*server*: in `respool server`, not where settings of `respool serve` say where to listen.
 
 Besides: `include FILE`, with patterns; `user NAME RULE ...`. Refused: `rename-command` (take rights away with ACL rules instead),
 `loadmodule`, `sentinel`, `syslog-enabled yes`.
@@ -35,7 +36,8 @@ pub fn markdown() -> String {
 
 fn set(row: &Parameter) -> &'static str {
     match () {
-        () if row.has(IMMUTABLE | RESTART) => "no",
+        () if row.has(IMMUTABLE) => "no",
+        () if row.has(LISTENING) => "server",
         () if row.has(PROTECTED) => "protected",
         () if row.has(PROCESS) => "alone",
         () => "yes",

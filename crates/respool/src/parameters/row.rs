@@ -30,8 +30,9 @@ pub const PROTECTED: u8 = 8;
 /// Is shown only under its full name.
 pub const HIDDEN: u8 = 16;
 
-/// Redis changes it while it runs; here a restart does.
-pub const RESTART: u8 = 32;
+/// Decides where is listened or what TLS shows there: changed while a server runs whose listeners are said by its parameters.
+/// Those of others are settings, which a restart changes.
+pub const LISTENING: u8 = 32;
 /// Holds for the whole process: is not changed by a client of one pool among several.
 pub const PROCESS: u8 = 64;
 

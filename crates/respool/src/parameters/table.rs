@@ -1,7 +1,7 @@
 //! All parameters of redis-server 7.0 and some of Valkey, and what each does here. The only list of them. Long because it is one.
 
 use super::live;
-use super::row::{Effect, HIDDEN, IMMUTABLE, Kind, MULTI, PROCESS, PROTECTED, Parameter, RESTART, SENSITIVE};
+use super::row::{Effect, HIDDEN, IMMUTABLE, Kind, LISTENING, MULTI, PROCESS, PROTECTED, Parameter, SENSITIVE};
 
 const INT_MAX: i64 = i32::MAX as i64;
 const INT_MIN: i64 = i32::MIN as i64;
@@ -44,8 +44,8 @@ pub static SECTIONS: &[Section] = &[
     Section {
         title: "Listening",
         parameters: &[
-            row("bind", Kind::Bind, "* -::*", Effect::Start).flags(RESTART | MULTI),
-            row("port", Kind::Number { min: 0, max: 65535 }, "6379", Effect::Start).flags(RESTART),
+            row("bind", Kind::Bind, "* -::*", Effect::Start).flags(LISTENING | MULTI),
+            row("port", Kind::Number { min: 0, max: 65535 }, "6379", Effect::Start).flags(LISTENING),
             row("unixsocket", Kind::Text, "", Effect::Start).flags(IMMUTABLE),
             row("unixsocketperm", Kind::Octal, "0", Effect::Start).flags(IMMUTABLE),
             row("tcp-backlog", Kind::Number { min: 0, max: INT_MAX }, "511", Effect::Start).flags(IMMUTABLE),
@@ -67,11 +67,11 @@ pub static SECTIONS: &[Section] = &[
     Section {
         title: "TLS",
         parameters: &[
-            row("tls-port", Kind::Number { min: 0, max: 65535 }, "0", Effect::Start).flags(RESTART),
-            row("tls-cert-file", Kind::Text, "", Effect::Start).flags(RESTART),
-            row("tls-key-file", Kind::Text, "", Effect::Start).flags(RESTART),
-            row("tls-ca-cert-file", Kind::Text, "", Effect::Start).flags(RESTART),
-            row("tls-auth-clients", Kind::Word(&["no", "yes", "optional"]), "yes", Effect::Start).flags(RESTART),
+            row("tls-port", Kind::Number { min: 0, max: 65535 }, "0", Effect::Start).flags(LISTENING),
+            row("tls-cert-file", Kind::Text, "", Effect::Start).flags(LISTENING),
+            row("tls-key-file", Kind::Text, "", Effect::Start).flags(LISTENING),
+            row("tls-ca-cert-file", Kind::Text, "", Effect::Start).flags(LISTENING),
+            row("tls-auth-clients", Kind::Word(&["no", "yes", "optional"]), "yes", Effect::Start).flags(LISTENING),
             row("tls-key-file-pass", Kind::Text, "", Effect::Only(&[""], "the key file must not be encrypted"))
                 .flags(SENSITIVE),
             row("tls-ca-cert-dir", Kind::Text, "", Effect::Only(&[""], "name the authorities with tls-ca-cert-file")),

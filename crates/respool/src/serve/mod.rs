@@ -32,6 +32,7 @@ use files::Files;
 use handover::{Estate, Inherited, Offered};
 use hooks::{HookMaker, move_clock};
 use server_config::ServerConfig;
+use server_listeners::{Door, ServerListeners};
 use tls::InstanceTls;
 use transfers::Transfers;
 
@@ -43,6 +44,7 @@ pub mod handover;
 pub mod hooks;
 mod oom_score;
 mod server_config;
+mod server_listeners;
 mod tls;
 mod transfers;
 
@@ -114,7 +116,9 @@ pub fn run(
     let awaits_nodes = inherited.has_predecessor();
     for (number, instance) in process.instances.iter().enumerate() {
         let offered = is_offering.then_some(&offered);
-        let mut doors = Doors { inherited: &mut inherited, offered, files: &files, opens_late: awaits_nodes };
+        // What another process may ask for is said by the settings.
+        let hands = (job.parameters.is_some() && !is_offering).then(Vec::new);
+        let mut doors = Doors { inherited: &mut inherited, offered, files: &files, hands, opens_late: awaits_nodes };
         instances.push(Running::build(job, &process, number, instance, (&ledger, &access), &about, &mut doors)?);
     }
     let estate = Estate {
@@ -196,6 +200,8 @@ struct Doors<'a> {
     offered: Option<&'a Offered>,
     /// The shares of the limit on open files.
     files: &'a Arc<Files>,
+    /// Second hands on what is opened, if it may be closed while clients are served.
+    hands: Option<Vec<Door>>,
     /// Workers get their listeners after their start.
     opens_late: bool,
 }
@@ -238,17 +244,21 @@ impl Running {
         // An engine belongs to one thread, so a server that is nothing but one engine has one worker.
         let workers = if instance.is_embedded() { 1 } else { job.workers };
         let (transport, to_nodes) = transports(instance);
-        let tls = InstanceTls::load(instance)?;
+        let tls = Arc::new(InstanceTls::load(instance)?);
         let (mut shares, bound) = listen(instance, workers, &transport, &tls, doors)?;
         let clients = Arc::clone(&tls.nodes);
         let config = config::proxy(process, instance, doors.files.clients_max(process));
         let config = Arc::new(config.map_err(|error| Failure::running(error.to_string()))?);
         let shared = Shared::new(workers, respool_net::monotonic_us(), about.clone(), Arc::clone(ledger));
+        let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
+        let listeners = doors.hands.take().map(|open| {
+            let port = Arc::clone(&about.tcp_port);
+            ServerListeners::new(open, slots.clone(), Arc::clone(&tls), port, &job.control)
+        });
         let server_config = instance.is_server().then(|| {
             let parameters = job.parameters.clone().unwrap_or_else(|| Parameters::of(process, number));
-            ServerConfig::new(parameters, Arc::clone(&job.control), number, Arc::clone(doors.files))
+            ServerConfig::new(parameters, Arc::clone(&job.control), number, Arc::clone(doors.files), listeners)
         });
-        let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
         let transfers = Arc::<Transfers>::default();
         stop_with(&job.control, &transfers);
         let hooks = match &server_config {
@@ -607,7 +617,7 @@ fn listen(
 ) -> Result<(Vec<Vec<Listener>>, Vec<Address>), Failure> {
     let mut shares: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
     let mut bound = Vec::new();
-    for (door, tls) in instance.net.listen.iter().zip(&tls.doors) {
+    for (door, tls) in instance.net.listen.iter().zip(tls.servers()) {
         let address = &door.address;
         let backlog = i32::try_from(instance.net.backlog).unwrap_or(i32::MAX);
         let (endpoint, mode) = (config::endpoint(address), instance.net.unix_mode);
@@ -624,9 +634,15 @@ fn listen(
         if let Some(offered) = doors.offered {
             opened.iter().flatten().try_for_each(|listener| offered.listener(&label, listener))?;
         }
+        if let Some(hands) = &mut doors.hands {
+            let of_tcp = opened.iter().flatten().filter(|listener| listener.port().is_some());
+            let handles = of_tcp.map(Listener::handle).collect::<Result<_, _>>();
+            let handles = handles.map_err(|error| Failure::running(error.to_string()))?;
+            hands.push(Door { spec: door.clone(), handles });
+        }
         let port = opened.first().and_then(|share| share.first()).and_then(Listener::port);
         bound.push(config::with_port(address, port));
-        let secure = |listener: Listener| match tls {
+        let secure = |listener: Listener| match &tls {
             Some(tls) => listener.with_tls(Arc::clone(tls)),
             None => listener,
         };
@@ -636,7 +652,7 @@ fn listen(
 }
 
 /// Passes on to an instance's workers what the process is told.
-fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls: InstanceTls, files: Arc<Files>) {
+fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls: Arc<InstanceTls>, files: Arc<Files>) {
     let told = std::sync::Mutex::new((Phase::Starting, 0));
     let weak = Arc::downgrade(control);
     control.on_change(Box::new(move || {
@@ -705,7 +721,7 @@ fn about(process: &Process) -> ProcessFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         process_id: std::process::id(),
         os: format!("{} {} {}", std::env::consts::OS, release.trim(), std::env::consts::ARCH),
-        tcp_port: tcp_port.unwrap_or(0),
+        tcp_port: Arc::new(tcp_port.unwrap_or(0).into()),
         run_id: format!("{:016x}{:016x}{:08x}", chance(), chance(), chance() as u32),
         config_file: String::new(),
         executable: std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default(),

@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 use super::config;
 use super::files::Files;
 use super::oom_score::OomScore;
+use super::server_listeners::{Opened, ServerListeners};
 use crate::control::Control;
 use crate::parameters::{Asker, Changes, PASSWORD, Parameters, rewrite};
 use crate::settings::Process;
@@ -31,6 +32,8 @@ pub(super) struct ServerConfig {
     /// The place of the server among the instances.
     number: usize,
     files: Arc<Files>,
+    /// What its parameters say to listen on; `None`: the settings do.
+    listeners: Option<Arc<ServerListeners>>,
     state: Mutex<State>,
 }
 
@@ -84,13 +87,20 @@ impl State {
 }
 
 impl ServerConfig {
-    pub(super) fn new(parameters: Parameters, control: Arc<Control>, number: usize, files: Arc<Files>) -> Arc<Self> {
+    pub(super) fn new(
+        mut parameters: Parameters,
+        control: Arc<Control>,
+        number: usize,
+        files: Arc<Files>,
+        listeners: Option<Arc<ServerListeners>>,
+    ) -> Arc<Self> {
+        parameters.decide_listeners(listeners.is_some());
         let mut oom_score = OomScore::default();
         if let Err(error) = oom_score.apply(parameters.value(OOM_SCORE), parameters.value(OOM_SCORE_VALUES)) {
             tracing::warn!("{OOM_SCORE} cannot be applied: {error}");
         }
         let state = Mutex::new(State { parameters, prepared: None, password: None, oom_score });
-        Arc::new(Self { control, number, files, state })
+        Arc::new(Self { control, number, files, listeners, state })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -194,6 +204,18 @@ impl ServerConfig {
         Ok((for_engine, before))
     }
 
+    /// What is to be listened on beyond what is, open; it is added to the settings.
+    fn open_listeners(
+        &self,
+        state: &State,
+        changes: &Changes,
+        process: &mut Process,
+    ) -> Result<Option<Opened<'_>>, String> {
+        let Some(listeners) = &self.listeners else { return Ok(None) };
+        let opened = listeners.open(&state.parameters, changes, process, self.number);
+        opened.map_err(|(name, why)| failed(name, why))
+    }
+
     /// The settings with what is changed.
     fn with(&self, changes: &Changes) -> Process {
         let mut process = Process::clone(&self.control.settings());
@@ -211,11 +233,25 @@ impl ServerConfig {
     fn commit(&self, state: &mut State) -> Result<(Arc<Config>, AboutUsers), String> {
         let changes = state.prepared.take().ok_or("ERR nothing was prepared")?;
         state.adjust_oom_score(&changes)?;
+        let mut candidate = self.with(&changes);
+        let opened = self.open_listeners(state, &changes, &mut candidate);
+        let opened = opened.map_err(|why| state.restore_oom_score(&changes, why))?;
         if let Some(directory) = changes.value("dir") {
             let entered = std::env::set_current_dir(directory);
             entered.map_err(|error| state.restore_oom_score(&changes, failed("dir", &reason(&error))))?;
         }
-        let process = self.control.amend(self.number, |process| changes.take_into(process, self.number));
+        let listens = opened.map(|opened| {
+            opened.settle();
+            &candidate.instances[self.number]
+        });
+        let process = self.control.amend(self.number, |process| {
+            changes.take_into(process, self.number);
+            if let Some(listens) = listens {
+                let instance = &mut process.instances[self.number];
+                instance.net.listen.clone_from(&listens.net.listen);
+                instance.tls.listen.clone_from(&listens.tls.listen);
+            }
+        });
         let config = self.config(&process)?;
         let password = state.password.take().unwrap_or_default();
         let value_of = |name: &str, value: &str| match name {

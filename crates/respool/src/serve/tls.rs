@@ -3,16 +3,16 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use respool_net::tls::{
     ClientCertificates, ClientTls, IdentityRule, KeyPair, NameField, Part, ServerTls, TlsClients, TlsError, TlsServer,
 };
 
 use crate::failure::Failure;
-use crate::settings::Instance;
 use crate::settings::choices::{NodeTlsVerify, TlsAuthClients, TlsIdentity};
 use crate::settings::tls::{ListenTls, NodeTls, PREFIX, Pair, TlsSettings};
+use crate::settings::{Instance, ListenSpec};
 
 /// Largest file that is read: every authority that a system trusts is a tenth of it.
 const PEM_BYTES_MAX: u64 = 4 << 20;
@@ -25,11 +25,14 @@ const SYSTEM_AUTHORITIES: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
+/// A door, and what is shown and demanded there.
+type ServerDoor = (ListenSpec, Option<Arc<TlsServer>>);
+
 /// What one instance shows and demands.
 #[derive(Debug)]
 pub(super) struct InstanceTls {
-    /// One for each of its doors; `None` where TLS is not spoken.
-    pub(super) doors: Vec<Option<Arc<TlsServer>>>,
+    /// Its doors in order, with `None` where TLS is not spoken.
+    doors: Mutex<Vec<ServerDoor>>,
     /// Its nodes, by [`profile`].
     pub(super) nodes: Arc<TlsClients>,
 }
@@ -46,16 +49,16 @@ impl InstanceTls {
     /// Names the file and what is wrong with it.
     pub(super) fn load(instance: &Instance) -> Result<Self, Failure> {
         let tls = &instance.tls;
-        let door = |door: &crate::settings::ListenSpec| {
+        let server = |door: &ListenSpec| {
             let Some(words) = &door.tls else { return Ok(None) };
             let words = words.or(&tls.listen);
             let whose = format!("{PREFIX}{}", door.address);
-            let server = TlsServer::new(&server(&words, tls)?);
-            server
-                .map(Some)
+            let made = TlsServer::new(&server_terms(&words, tls)?);
+            made.map(Some)
                 .map_err(|error| blame(&error, &whose, [&words.own.cert, &words.own.key, &words.ca, &words.crl]))
         };
-        let doors = instance.net.listen.iter().map(door).collect::<Result<_, _>>()?;
+        let door = |door: &ListenSpec| Ok::<_, Failure>((door.clone(), server(door)?));
+        let doors = Mutex::new(instance.net.listen.iter().map(door).collect::<Result<_, _>>()?);
         let nodes = Arc::new(TlsClients::default());
         for node in instance.nodes() {
             let Some(own) = &node.tls else { continue };
@@ -75,16 +78,40 @@ impl InstanceTls {
     pub(super) fn reload(&self, instance: &Instance) -> Result<(), Failure> {
         let new = Self::load(instance)?;
         self.nodes.become_like(&new.nodes);
-        for (old, new) in self.doors.iter().zip(&new.doors) {
+        for ((_, old), new) in lock(&self.doors).iter().zip(new.take_doors()) {
             if let (Some(old), Some(new)) = (old, new) {
-                old.become_like(new);
+                old.become_like(&new);
             }
         }
         Ok(())
     }
+
+    /// What is shown and demanded at each door, in order.
+    pub(super) fn take_doors(&self) -> Vec<Option<Arc<TlsServer>>> {
+        std::mem::take(&mut *lock(&self.doors)).into_iter().map(|(_, server)| server).collect()
+    }
+
+    /// The same, kept.
+    pub(super) fn servers(&self) -> Vec<Option<Arc<TlsServer>>> {
+        lock(&self.doors).iter().map(|(_, server)| server.clone()).collect()
+    }
+
+    /// What is shown and demanded at one door.
+    pub(super) fn door(&self, spec: &ListenSpec) -> Option<Arc<TlsServer>> {
+        lock(&self.doors).iter().find(|(known, _)| known == spec).and_then(|(_, server)| server.clone())
+    }
+
+    /// Other doors are open from now on.
+    pub(super) fn set_doors(&self, doors: Vec<ServerDoor>) {
+        *lock(&self.doors) = doors;
+    }
 }
 
-fn server(words: &ListenTls, tls: &TlsSettings) -> Result<ServerTls, Failure> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn server_terms(words: &ListenTls, tls: &TlsSettings) -> Result<ServerTls, Failure> {
     let clients = match words.clients.unwrap_or(TlsAuthClients::Off) {
         TlsAuthClients::Off => ClientCertificates::Off,
         TlsAuthClients::Optional => ClientCertificates::Optional,

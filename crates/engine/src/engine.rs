@@ -6,7 +6,7 @@ use respool_command::{Change, Execute, Flags, Millis, Outcome, Row, SessionView,
 use respool_wire::{Args, ArgsBuf, Encoder};
 
 use crate::commands::{self, Call, Fault};
-use crate::keyspace::{At, Blocked, Counters, EvictionPolicy, Keyspace};
+use crate::keyspace::{At, Blocked, Counters, EvictionPolicy, FrequencyTerms, Keyspace};
 use crate::limits;
 #[cfg(feature = "scripting")]
 use crate::script::{Desk, ScriptLogLevel, Scripts};
@@ -185,6 +185,22 @@ impl Engine {
     /// The policy of eviction, and how many keys are looked at.
     pub(crate) fn eviction_terms(&self) -> (EvictionPolicy, usize) {
         self.keyspace.eviction_terms()
+    }
+
+    pub(crate) fn tenacity(&self) -> u8 {
+        self.keyspace.tenacity()
+    }
+
+    pub(crate) fn set_tenacity(&mut self, tenacity: u8) {
+        self.keyspace.set_tenacity(tenacity);
+    }
+
+    pub(crate) fn frequency_terms(&self) -> &FrequencyTerms {
+        self.keyspace.frequency_terms()
+    }
+
+    pub(crate) fn frequency_terms_mut(&mut self) -> &mut FrequencyTerms {
+        self.keyspace.frequency_terms_mut()
     }
 
     /// Evicts by another policy from now on, for which `samples` keys are looked at. As in Redis, what is known of the use of keys

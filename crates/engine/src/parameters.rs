@@ -77,6 +77,24 @@ const OWN: &[Own] = &[
         take: |engine, value| engine.set_eviction(engine.eviction_terms().0, count(value)),
     },
     Own {
+        names: &["maxmemory-eviction-tenacity"],
+        words: NUMBER,
+        show: |engine| engine.tenacity().into(),
+        take: |engine, value| engine.set_tenacity(u8::try_from(value).unwrap_or(u8::MAX)),
+    },
+    Own {
+        names: &["lfu-log-factor"],
+        words: NUMBER,
+        show: |engine| engine.frequency_terms().log_factor,
+        take: |engine, value| engine.frequency_terms_mut().log_factor = value,
+    },
+    Own {
+        names: &["lfu-decay-time"],
+        words: NUMBER,
+        show: |engine| engine.frequency_terms().decay_minutes.into(),
+        take: |engine, value| engine.frequency_terms_mut().decay_minutes = u32::try_from(value).unwrap_or(u32::MAX),
+    },
+    Own {
         names: &["hash-max-listpack-entries", "hash-max-ziplist-entries"],
         words: NUMBER,
         show: |engine| engine.encodings().hash_entries_max as u64,
@@ -205,6 +223,49 @@ mod tests {
         assert!(script.say("OBJECT ENCODING h").contains("hashtable"));
         assert!(script.say("OBJECT ENCODING z").contains("skiplist"));
         assert!(script.say("CONFIG GET hash-max-listpack-entries").contains('1'));
+    }
+
+    #[test]
+    fn a_request_spends_on_room_what_is_said() {
+        let left = |tenacity: u32| {
+            let mut script = Script::new();
+            for number in 0..8_000 {
+                script.say(&format!("SET key{number} v"));
+            }
+            let terms = format!("maxmemory-policy allkeys-random maxmemory-eviction-tenacity {tenacity}");
+            script.say(&format!("CONFIG SET maxmemory 1 {terms}"));
+            script.say("SET new v");
+            let shown = script.say("DBSIZE");
+            shown.trim_start_matches(':').parse::<u32>().expect("it is a number")
+        };
+        let [least, some, usual, more, all] = [0, 5, 10, 20, 100].map(left);
+        assert!(
+            8_000 > least && least > some && some > usual && usual > more && more > all,
+            "{least} {some} {usual} {more}"
+        );
+        assert_eq!(all, 0);
+    }
+
+    #[test]
+    fn frequencies_rise_and_fall_as_is_said() {
+        let mut script = Script::new();
+        // With a factor of zero each use is a step; with one that is large hardly any is.
+        assert_eq!(script.say("CONFIG SET maxmemory-policy allkeys-lfu lfu-log-factor 0 lfu-decay-time 2"), "+OK");
+        script.say("SET k v");
+        (0..200).for_each(|_| _ = script.say("GET k"));
+        assert_eq!(script.say("OBJECT FREQ k"), ":205");
+        script.session.now.0 += 5 * 60_000;
+        assert_eq!(script.say("OBJECT FREQ k"), ":203", "two steps in five minutes");
+        assert_eq!(script.say("CONFIG SET lfu-decay-time 0"), "+OK");
+        assert_eq!(script.say("OBJECT FREQ k"), ":205", "no time costs any");
+        assert_eq!(script.say("CONFIG SET lfu-log-factor 2000000000"), "+OK");
+        script.say("SET new v");
+        (0..200).for_each(|_| _ = script.say("GET new"));
+        assert_eq!(script.say("OBJECT FREQ new"), ":6");
+        assert!(script.say("CONFIG GET lfu-*").contains("2000000000"));
+        // Another policy leaves them as they are.
+        script.say("CONFIG SET maxmemory-policy allkeys-lru");
+        assert!(script.say("CONFIG GET lfu-log-factor").contains("2000000000"));
     }
 
     #[test]

@@ -51,6 +51,10 @@ impl EvictionPolicy {
     }
 
     /// Only keys with a deadline go.
+    /// How much is spent on making room by default, and at most.
+    const TENACITY: u8 = 10;
+    pub(super) const TENACITY_MAX: u8 = 100;
+
     pub(super) fn is_volatile(self) -> bool {
         matches!(self, Self::VolatileLru | Self::VolatileLfu | Self::VolatileRandom | Self::VolatileTtl)
     }
@@ -65,12 +69,12 @@ impl EvictionPolicy {
     }
 
     /// How good it is to remove a key: the highest goes first.
-    pub(super) fn score(self, record: KeyRecord<'_>, now: i64) -> u64 {
+    pub(super) fn score(self, record: KeyRecord<'_>, now: i64, terms: FrequencyTerms) -> u64 {
         match self {
             Self::VolatileTtl => {
                 u64::MAX - record.deadline().map_or(i64::MAX, |deadline| deadline.at).max(0).unsigned_abs()
             }
-            _ if self.is_by_frequency() => u64::from(u8::MAX - frequency(record.clock(), now)),
+            _ if self.is_by_frequency() => u64::from(u8::MAX - terms.frequency(record.clock(), now)),
             _ => (clock_of(now).wrapping_sub(record.clock()) & 0xff_ffff).into(),
         }
     }
@@ -91,19 +95,37 @@ pub(super) fn with_frequency(frequency: u8, now: i64) -> u32 {
     minute_of(now) << 8 | u32::from(frequency)
 }
 
-/// How often a key was used lately, on a logarithmic scale.
-pub(super) fn frequency(clock: u32, now: i64) -> u8 {
-    let (minute, counter) = (clock >> 8, (clock & 0xff) as u8);
-    let periods = (minute_of(now).wrapping_sub(minute) & 0xffff) / LFU_DECAY_MINUTES;
-    counter.saturating_sub(u8::try_from(periods).unwrap_or(u8::MAX))
+/// How frequencies rise and fall.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrequencyTerms {
+    /// How much harder each step is than the one before; 0: every use is a step.
+    pub(crate) log_factor: u64,
+    /// Minutes without use that cost a step; 0: no time costs any.
+    pub(crate) decay_minutes: u32,
 }
 
-/// What a record has behind a use: the higher the counter, the less likely it rises.
-pub(super) fn used(clock: u32, now: i64, random: &mut Random) -> u32 {
-    let counter = frequency(clock, now);
-    let base = u64::from(counter.saturating_sub(LFU_INITIAL));
-    let rises = counter < u8::MAX && random.below(base * LFU_LOG_FACTOR + 1) == 0;
-    with_frequency(counter + u8::from(rises), now)
+impl Default for FrequencyTerms {
+    fn default() -> Self {
+        Self { log_factor: LFU_LOG_FACTOR, decay_minutes: LFU_DECAY_MINUTES }
+    }
+}
+
+impl FrequencyTerms {
+    /// How often a key was used lately, on a logarithmic scale.
+    pub(super) fn frequency(self, clock: u32, now: i64) -> u8 {
+        let (minute, counter) = (clock >> 8, (clock & 0xff) as u8);
+        let minutes = minute_of(now).wrapping_sub(minute) & 0xffff;
+        let periods = minutes.checked_div(self.decay_minutes).unwrap_or(0);
+        counter.saturating_sub(u8::try_from(periods).unwrap_or(u8::MAX))
+    }
+
+    /// What a record has behind a use: the higher the counter, the less likely it rises.
+    pub(super) fn used(self, clock: u32, now: i64, random: &mut Random) -> u32 {
+        let counter = self.frequency(clock, now);
+        let base = u64::from(counter.saturating_sub(LFU_INITIAL));
+        let rises = counter < u8::MAX && random.below(base.saturating_mul(self.log_factor).saturating_add(1)) == 0;
+        with_frequency(counter + u8::from(rises), now)
+    }
 }
 
 /// The policy, and what is remembered from one eviction to the next.
@@ -115,6 +137,9 @@ pub(super) struct Eviction {
     pub(super) is_bounded: bool,
     /// The policy is by frequency.
     counts_uses: bool,
+    pub(super) frequencies: FrequencyTerms,
+    /// How much is spent on making room, from 0 to 100.
+    pub(super) tenacity: u8,
     pub(super) candidates: Candidates,
     /// The database that is looked at first.
     pub(super) first_database: usize,
@@ -131,6 +156,8 @@ impl Default for Eviction {
             samples: EVICTION_SAMPLES,
             is_bounded: false,
             counts_uses: false,
+            frequencies: FrequencyTerms::default(),
+            tenacity: EvictionPolicy::TENACITY,
             candidates: Candidates::default(),
             first_database: 0,
             spares_uses: false,
@@ -142,6 +169,17 @@ impl Default for Eviction {
 impl Eviction {
     pub(super) fn policy(&self) -> EvictionPolicy {
         self.policy
+    }
+
+    /// What a slice is that has so many records by default. As in Redis a part of it up to the default, 15 % more with each step from there, and
+    /// with the last as many as it takes. One eviction is always tried.
+    pub(super) fn slice_of(&self, records: usize) -> usize {
+        let (tenacity, default) = (self.tenacity, EvictionPolicy::TENACITY);
+        match tenacity {
+            EvictionPolicy::TENACITY_MAX => usize::MAX,
+            _ if tenacity <= default => (records * usize::from(tenacity) / usize::from(default)).max(1),
+            _ => (records as f64 * 1.15_f64.powi(i32::from(tenacity - default))) as usize,
+        }
     }
 
     /// Each value has a use of its own, so that in Redis none is shared: there is a limit, and the policy goes by uses.
@@ -163,6 +201,8 @@ impl Eviction {
             samples: samples.clamp(1, EVICTION_SAMPLES_MAX),
             counts_uses: policy.is_by_frequency(),
             is_bounded: self.is_bounded,
+            frequencies: self.frequencies,
+            tenacity: self.tenacity,
             spares_uses: self.spares_uses,
             level: self.level,
             ..Self::default()

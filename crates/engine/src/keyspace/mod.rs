@@ -40,6 +40,7 @@ pub(crate) use edited::Edited;
 use events::Event;
 use eviction::Eviction;
 pub use eviction::EvictionPolicy;
+pub(crate) use eviction::FrequencyTerms;
 use journal::Journal;
 use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, clock_of, text_of};
 pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};

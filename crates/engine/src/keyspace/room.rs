@@ -4,12 +4,30 @@
 //! before there is room lets its request run, as in Redis, and the next request or tick goes on. So that requests cannot add more
 //! than slices free, a request first frees what others have added since the last slice, however long that takes.
 
-use super::eviction::{self, EvictionPolicy};
+use super::eviction::{self, EvictionPolicy, FrequencyTerms};
 use super::key::{KeyRecord, clock_of, set_clock};
 use super::{At, Found, Keyspace, events};
 use crate::limits;
 
 impl Keyspace {
+    /// How much a request spends on making room: Redis's `maxmemory-eviction-tenacity`.
+    pub(crate) fn tenacity(&self) -> u8 {
+        self.eviction.tenacity
+    }
+
+    pub(crate) fn set_tenacity(&mut self, tenacity: u8) {
+        self.eviction.tenacity = tenacity.min(EvictionPolicy::TENACITY_MAX);
+    }
+
+    /// How frequencies of use rise and fall.
+    pub(crate) fn frequency_terms(&self) -> &FrequencyTerms {
+        &self.eviction.frequencies
+    }
+
+    pub(crate) fn frequency_terms_mut(&mut self) -> &mut FrequencyTerms {
+        &mut self.eviction.frequencies
+    }
+
     /// The policy of eviction, and how many keys are looked at.
     pub(crate) fn eviction_terms(&self) -> (EvictionPolicy, usize) {
         (self.eviction.policy(), self.eviction.samples)
@@ -39,7 +57,7 @@ impl Keyspace {
             self.eviction.level = None;
             return true;
         }
-        self.free_slice(limit, limits::EVICTION_SLICE, true)
+        self.free_slice(limit, self.eviction.slice_of(limits::EVICTION_SLICE), true)
     }
 
     /// Whether a script that has not written yet may not begin to: there is too much, and if keys are evicted, it is the script that
@@ -57,7 +75,7 @@ impl Keyspace {
     pub(crate) fn make_room_slowly(&mut self, bytes_max: u64) -> bool {
         let limit = self.room_for_keys(bytes_max);
         self.used_bytes() > limit
-            && self.free_slice(limit, limits::EVICTION_TICK_SLICE, false)
+            && self.free_slice(limit, self.eviction.slice_of(limits::EVICTION_TICK_SLICE), false)
             && self.used_bytes() > limit
     }
 
@@ -166,7 +184,8 @@ impl Keyspace {
             };
             let Some(record) = drawn else { continue };
             let record = KeyRecord::new(self.heap.pool.get(record));
-            let score = if policy.is_random() { u64::MAX } else { policy.score(record, at.now) };
+            let score =
+                if policy.is_random() { u64::MAX } else { policy.score(record, at.now, self.eviction.frequencies) };
             if self.eviction.candidates.takes(score) {
                 let hash = self.heap.hasher.hash(record.key());
                 self.eviction.candidates.offer(score, at.database, hash);
@@ -182,7 +201,7 @@ impl Keyspace {
         }
         let bytes = self.heap.pool.get_mut(found.record);
         let clock = if self.eviction.counts_uses() {
-            eviction::used(KeyRecord::new(bytes).clock(), now, &mut self.heap.random)
+            self.eviction.frequencies.used(KeyRecord::new(bytes).clock(), now, &mut self.heap.random)
         } else {
             clock_of(now)
         };
@@ -235,7 +254,7 @@ impl Keyspace {
 
     /// How often the key was used lately, on a logarithmic scale.
     pub(crate) fn frequency(&self, found: Found, now: i64) -> u8 {
-        eviction::frequency(self.record(found).clock(), now)
+        self.eviction.frequencies.frequency(self.record(found).clock(), now)
     }
 
     /// Makes a key look as if it had been used so often until now.

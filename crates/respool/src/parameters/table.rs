@@ -175,24 +175,9 @@ pub static SECTIONS: &[Section] = &[
                 "5",
                 Effect::SettingAndEngine(live::MAXMEMORY_SAMPLES),
             ),
-            row(
-                "maxmemory-eviction-tenacity",
-                Kind::Number { min: 0, max: 100 },
-                "10",
-                Effect::Without("room is made for half a millisecond before a request"),
-            ),
-            row(
-                "lfu-log-factor",
-                Kind::Number { min: 0, max: INT_MAX },
-                "10",
-                Effect::Without("frequencies of use are counted as with this default"),
-            ),
-            row(
-                "lfu-decay-time",
-                Kind::Number { min: 0, max: INT_MAX },
-                "1",
-                Effect::Without("frequencies of use are counted as with this default"),
-            ),
+            row("maxmemory-eviction-tenacity", Kind::Number { min: 0, max: 100 }, "10", Effect::Engine),
+            row("lfu-log-factor", Kind::Number { min: 0, max: INT_MAX }, "10", Effect::Engine),
+            row("lfu-decay-time", Kind::Number { min: 0, max: INT_MAX }, "1", Effect::Engine),
             row("hash-max-listpack-entries", Kind::Number { min: 0, max: i64::MAX }, "512", Effect::Engine)
                 .formerly("hash-max-ziplist-entries"),
             row("hash-max-listpack-value", Kind::Memory { min: 0, max: LONG_MAX }, "64", Effect::Engine)

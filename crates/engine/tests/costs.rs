@@ -50,6 +50,25 @@ fn counts<'r>(reply: &'r str, words: impl Iterator<Item = String> + 'r) -> impl 
 }
 
 #[test]
+fn a_set_that_is_named_again_is_not_asked_for_its_members() {
+    let mut costs = Costs::new();
+    for number in 0..20_000 {
+        costs.say(&format!("SADD set m{number}"));
+        costs.say(&format!("ZADD scores {number} m{number}"));
+    }
+    for (command, counted, key) in
+        [("SINTER", "", "set"), ("SINTERCARD", "200 ", "set"), ("ZINTERCARD", "200 ", "scores")]
+    {
+        let once = if counted.is_empty() { String::new() } else { "1 ".to_owned() };
+        let (least, alone) = costs.time(&format!("{command} {once}{key}"));
+        let (spent, again) = costs.time(&format!("{command} {counted}{}", vec![key; 200].join(" ")));
+        assert_eq!(alone, again, "{command}");
+        // Asking 199 times for each member took 100 times as long.
+        assert!(spent < least * 8, "{command}: {spent:?} where {least:?} are needed");
+    }
+}
+
+#[test]
 fn elements_are_drawn_without_a_walk_to_each() {
     let mut costs = Costs::new();
     costs.say("HSET one f v");

@@ -248,6 +248,8 @@ fn each_common(call: &Call<'_, '_>, keys: Args<'_>, mut see: impl FnMut(&[u8]) -
     let Some(mut sets) = sets else { return };
     sets.sort_by_key(|set| set.len());
     let Some((smallest, others)) = sets.split_first() else { return };
+    // A set that is named again has its own members.
+    let others: Vec<&Set> = others.iter().copied().filter(|set| !std::ptr::eq(*set, *smallest)).collect();
     let heap = &call.keyspace.heap;
     smallest
         .each(heap, |member| member.read(|member| !others.iter().all(|set| set.contains(heap, member)) || see(member)));
@@ -453,6 +455,8 @@ mod tests {
              SADD b 3 4 5 -> :3
              SINTER a b -> *2 $1 3 $1 4
              SINTER a none -> *0
+             SINTER b a a b a -> *2 $1 3 $1 4
+             SINTERCARD 4 a a b a -> :2
              SDIFF a b -> *2 $1 1 $1 2
              SADD few 2 9 -> :2
              SDIFF a few few few few few few -> *3 $1 1 $1 3 $1 4

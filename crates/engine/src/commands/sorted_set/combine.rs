@@ -297,6 +297,8 @@ pub(super) fn card(call: &mut Call<'_, '_>) -> Answer {
         let inputs = inputs(call, &wanted, Operation::Intersection);
         let heap = &call.keyspace.heap;
         if let Some((first, others)) = inputs.split_first() {
+            // A key that is named again has its own members.
+            let others: Vec<_> = others.iter().filter(|other| !other.is_same(first)).collect();
             first.each(heap, |member, _| {
                 if member.read(|text| others.iter().all(|other| other.score(heap, text).is_some())) {
                     common += 1;

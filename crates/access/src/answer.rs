@@ -1,6 +1,6 @@
 //! What `ACL` answers of users, commands and rules alone.
 
-use respool_command::{Categories, KeyPositions, resolve, text as texts};
+use respool_command::{Categories, KeyPositions, Renames, text as texts};
 use respool_wire::{Args, Encoder};
 
 use crate::commands::of_category;
@@ -95,12 +95,13 @@ pub fn categories(category: Option<&[u8]>, reply: &mut Encoder<'_>) {
     }
 }
 
-/// `ACL DRYRUN name command argument ...`: whether a user might make a request. `request` begins with the command.
-pub fn dry_run(users: &Users, name: &[u8], request: Args<'_>, reply: &mut Encoder<'_>) {
+/// `ACL DRYRUN name command argument ...`: whether a user might make a request. `request` begins with the command, as it is
+/// called.
+pub fn dry_run(users: &Users, name: &[u8], request: Args<'_>, renames: &Renames, reply: &mut Encoder<'_>) {
     let Some(user) = users.user(name) else {
         return reply.error(&[b"ERR User '", until_nul(name), b"' not found"].concat());
     };
-    let Ok(row) = resolve(request) else {
+    let Ok(row) = renames.resolve(request) else {
         return reply.error(&[b"ERR Command '", until_nul(request.name()), b"' not found"].concat());
     };
     if !row.accepts(request.len()) {

@@ -8,50 +8,63 @@ use respool_wire::{Args, Encoder};
 use crate::limits::NAMES_ASKED_MAX;
 use crate::{
     Argument, ArgumentKind, Arguments, Begin, Categories, Command, Find, Flags, KeyAccess, KeyPositions, KeySpec,
-    Repeat, Row, ServerCommand, all, glob, listed, lookup_full, resolve, text,
+    Renames, Repeat, Row, ServerCommand, all, glob, listed, text,
 };
 
 /// Answers a request of the `COMMAND` family and returns true; leaves any other row's request alone and returns false. The
 /// caller has checked the arity. `learnt` are rows beyond those of the table.
-pub fn answer(row: &Row, args: Args<'_>, learnt: &[&'static Row], reply: &mut Encoder<'_>) -> bool {
+pub fn answer(row: &Row, args: Args<'_>, learnt: &[&'static Row], renames: &Renames, reply: &mut Encoder<'_>) -> bool {
+    let known = Known { learnt, renames };
     let Command::Server(command) = row.command else { return false };
     match command {
-        ServerCommand::Command => rows(learnt, reply),
-        ServerCommand::CommandCount => reply.integer((listed().count() + learnt.len()) as i64),
-        ServerCommand::CommandInfo => info(args.from(2), learnt, reply),
-        ServerCommand::CommandDocs => docs(args.from(2), learnt, reply),
-        ServerCommand::CommandList => list(args.from(2), learnt, reply),
-        ServerCommand::CommandGetkeys => keys(args.from(2), learnt, false, reply),
-        ServerCommand::CommandGetkeysandflags => keys(args.from(2), learnt, true, reply),
+        ServerCommand::Command => rows(known, reply),
+        ServerCommand::CommandCount => reply.integer((known.listed().count()) as i64),
+        ServerCommand::CommandInfo => info(args.from(2), known, reply),
+        ServerCommand::CommandDocs => docs(args.from(2), known, reply),
+        ServerCommand::CommandList => list(args.from(2), known, reply),
+        ServerCommand::CommandGetkeys => keys(args.from(2), known, false, reply),
+        ServerCommand::CommandGetkeysandflags => keys(args.from(2), known, true, reply),
         ServerCommand::CommandHelp => help(reply),
         _ => return false,
     }
     true
 }
 
-type Learnt<'l> = &'l [&'static Row];
+/// Which commands can be asked about.
+#[derive(Clone, Copy)]
+struct Known<'l> {
+    learnt: &'l [&'static Row],
+    renames: &'l Renames,
+}
 
-fn rows(learnt: Learnt<'_>, reply: &mut Encoder<'_>) {
-    reply.array(listed().count() + learnt.len());
-    listed().chain(learnt.iter().copied()).for_each(|row| row_info(row, reply));
+impl Known<'_> {
+    /// All that are no subcommands.
+    fn listed(&self) -> impl Iterator<Item = &'static Row> {
+        listed().filter(|row| self.renames.has(row)).chain(self.learnt.iter().copied())
+    }
+}
+
+fn rows(known: Known<'_>, reply: &mut Encoder<'_>) {
+    reply.array(known.listed().count());
+    known.listed().for_each(|row| row_info(row, reply));
 }
 
 /// The row called `name`, of the table or learnt.
-fn named(name: &[u8], learnt: Learnt<'_>) -> Option<&'static Row> {
+fn named(name: &[u8], known: Known<'_>) -> Option<&'static Row> {
     let is_it = |row: &&'static Row| row.full_name().as_bytes().eq_ignore_ascii_case(name);
-    lookup_full(name).or_else(|| learnt.iter().copied().find(is_it))
+    known.renames.lookup_full(name).or_else(|| known.learnt.iter().copied().find(is_it))
 }
 
-fn info(names: Args<'_>, learnt: Learnt<'_>, reply: &mut Encoder<'_>) {
+fn info(names: Args<'_>, known: Known<'_>, reply: &mut Encoder<'_>) {
     if names.is_empty() {
-        return rows(learnt, reply);
+        return rows(known, reply);
     }
     if names.len() > NAMES_ASKED_MAX {
         return reply.error(text::TOO_MANY_NAMES.as_bytes());
     }
     reply.array(names.len());
     for name in names.iter() {
-        match named(name, learnt) {
+        match named(name, known) {
             Some(row) => row_info(row, reply),
             None => reply.null(),
         }
@@ -142,15 +155,15 @@ fn access(access: KeyAccess, reply: &mut Encoder<'_>) {
     access.names().for_each(|name| reply.simple(name));
 }
 
-fn docs(names: Args<'_>, learnt: Learnt<'_>, reply: &mut Encoder<'_>) {
+fn docs(names: Args<'_>, known: Known<'_>, reply: &mut Encoder<'_>) {
     if names.is_empty() {
-        reply.map(listed().count() + learnt.len());
-        return listed().chain(learnt.iter().copied()).for_each(|row| row_docs(row, reply));
+        reply.map(known.listed().count());
+        return known.listed().for_each(|row| row_docs(row, reply));
     }
     if names.len() > NAMES_ASKED_MAX {
         return reply.error(text::TOO_MANY_NAMES.as_bytes());
     }
-    let found = || names.iter().filter_map(|name| named(name, learnt));
+    let found = || names.iter().filter_map(|name| named(name, known));
     reply.map(found().count());
     found().for_each(|row| row_docs(row, reply));
 }
@@ -253,37 +266,38 @@ fn argument_docs(argument: &Argument, reply: &mut Encoder<'_>) {
 }
 
 /// `COMMAND LIST [FILTERBY MODULE name|ACLCAT category|PATTERN pattern]`.
-fn list(options: Args<'_>, learnt: Learnt<'_>, reply: &mut Encoder<'_>) {
+fn list(options: Args<'_>, known: Known<'_>, reply: &mut Encoder<'_>) {
     let is = |index: usize, word: &str| {
         options.get(index).is_some_and(|option| option.eq_ignore_ascii_case(word.as_bytes()))
     };
     if options.is_empty() {
-        return names(|_| true, learnt, reply);
+        return names(|_| true, known, reply);
     }
     let (true, 3, Some(wanted)) = (is(0, "FILTERBY"), options.len(), options.get(2)) else {
         return reply.error(text::SYNTAX.as_bytes());
     };
     if is(1, "MODULE") {
-        names(|_| false, learnt, reply);
+        names(|_| false, known, reply);
     } else if is(1, "ACLCAT") {
         let category = Categories::named(wanted);
-        names(|row| category.is_some_and(|category| row.categories.has(category)), learnt, reply);
+        names(|row| category.is_some_and(|category| row.categories.has(category)), known, reply);
     } else if is(1, "PATTERN") {
-        names(|row| glob::matches_in_any_case(wanted, row.full_name().as_bytes()), learnt, reply);
+        names(|row| glob::matches_in_any_case(wanted, row.full_name().as_bytes()), known, reply);
     } else {
         reply.error(text::SYNTAX.as_bytes());
     }
 }
 
-fn names(is_wanted: impl Fn(&Row) -> bool, learnt: Learnt<'_>, reply: &mut Encoder<'_>) {
-    let wanted = || all().chain(learnt.iter().copied()).filter(|row| !row.is_ours() && is_wanted(row));
+fn names(is_wanted: impl Fn(&Row) -> bool, known: Known<'_>, reply: &mut Encoder<'_>) {
+    let ours = || all().filter(|row| known.renames.has(row));
+    let wanted = || ours().chain(known.learnt.iter().copied()).filter(|row| !row.is_ours() && is_wanted(row));
     reply.array(wanted().count());
     wanted().for_each(|row| reply.bulk(row.full_name().as_bytes()));
 }
 
 /// `COMMAND GETKEYS` and `COMMAND GETKEYSANDFLAGS` of the request that follows.
-fn keys(request: Args<'_>, learnt: Learnt<'_>, with_access: bool, reply: &mut Encoder<'_>) {
-    let Some(row) = resolve(request).ok().or_else(|| named(request.name(), learnt)) else {
+fn keys(request: Args<'_>, known: Known<'_>, with_access: bool, reply: &mut Encoder<'_>) {
+    let Some(row) = known.renames.resolve(request).ok().or_else(|| named(request.name(), known)) else {
         return reply.error(text::INVALID_COMMAND.as_bytes());
     };
     if !row.keys.specs().iter().any(|spec| spec.access.is_key()) {

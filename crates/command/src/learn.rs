@@ -184,7 +184,13 @@ mod tests {
         let request: ArgsBuf = ["COMMAND", "INFO", name].into_iter().collect();
         let mut reply = Vec::new();
         let row = resolve(request.as_args()).expect("COMMAND INFO has a row");
-        introspect::answer(row, request.as_args(), &[], &mut Encoder::new(&mut reply, protocol));
+        introspect::answer(
+            row,
+            request.as_args(),
+            &[],
+            &crate::Renames::default(),
+            &mut Encoder::new(&mut reply, protocol),
+        );
         let Ok(Value::Array(mut rows)) = Value::parse(&reply) else { panic!("{name}") };
         rows.remove(0)
     }

@@ -40,6 +40,7 @@ mod limits;
 mod lookup;
 mod policy;
 mod redaction;
+mod renames;
 mod row;
 mod secrets;
 mod shape;
@@ -62,6 +63,7 @@ pub use learn::learn;
 pub use lookup::{UnknownCommand, lookup, lookup_full, resolve};
 pub use policy::{Group, Lane, RequestPolicy, ResponsePolicy};
 pub use redaction::VisibleSettings;
+pub use renames::{RenameError, Renames};
 pub use row::{Deprecation, Row, Way};
 pub use secrets::{
     is_confidential, is_of_one_server, is_open_setting, is_secret_argument, is_secret_setting, shows_secrets,

@@ -82,7 +82,7 @@ impl UnknownCommand {
     pub fn write_text(self, args: Args<'_>, out: &mut Vec<u8>) {
         match self {
             Self::Command => text::unknown_command(args, out),
-            Self::Subcommand(container) => text::unknown_subcommand(container, args, out),
+            Self::Subcommand(_) => text::unknown_subcommand(args, out),
         }
     }
 }

@@ -225,11 +225,11 @@ pub fn unknown_command(args: Args<'_>, out: &mut Vec<u8>) {
 }
 
 /// `ERR unknown subcommand 'x'. Try CLIENT HELP.`: the container has no such subcommand.
-pub fn unknown_subcommand(container: &Row, args: Args<'_>, out: &mut Vec<u8>) {
+pub fn unknown_subcommand(args: Args<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"ERR unknown subcommand '");
     out.extend_from_slice(echoed(args.get(1).unwrap_or_default(), ECHOED_BYTES_MAX));
     out.extend_from_slice(b"'. Try ");
-    out.extend_from_slice(container.name.as_bytes());
+    out.extend(args.name().iter().map(u8::to_ascii_uppercase));
     out.extend_from_slice(b" HELP.");
 }
 

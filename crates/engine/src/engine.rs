@@ -134,6 +134,14 @@ impl Engine {
         self
     }
 
+    /// Scripts call commands by other names, as clients of the host do.
+    #[cfg(feature = "scripting")]
+    #[must_use]
+    pub fn with_renames(mut self, renames: std::sync::Arc<respool_command::Renames>) -> Self {
+        self.scripts.set_renames(renames);
+        self
+    }
+
     /// The engine is one of several that share the keys of a server: scripts reach only those keys and channels for which `owns`
     /// holds. Other requests have to be sent to the engine that has their keys.
     #[cfg(feature = "scripting")]

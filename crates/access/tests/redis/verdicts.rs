@@ -37,7 +37,7 @@ fn verdicts_are_those_of_redis() {
             .collect();
         for (asked, theirs) in asked.iter().zip(ask_all(&mut client, &asked)) {
             let inner = asked.as_args().from(3);
-            let ours = reply(|out| answer::dry_run(&users, b"u", inner, out));
+            let ours = reply(|out| answer::dry_run(&users, b"u", inner, &respool_command::Renames::default(), out));
             compared += 1;
             allowed += usize::from(ours.starts_with(b"+"));
             if ours != theirs && is_denied_unread(inner, &ours) {

@@ -27,7 +27,16 @@ fn answer(request: &ArgsBuf, protocol: Protocol) -> Vec<u8> {
     let row = resolve(args).expect("the test asks for what exists");
     assert!(row.accepts(args.len()), "{args:?}");
     let mut reply = Vec::new();
-    assert!(introspect::answer(row, args, &[], &mut Encoder::new(&mut reply, protocol)), "{args:?}");
+    assert!(
+        introspect::answer(
+            row,
+            args,
+            &[],
+            &respool_command::Renames::default(),
+            &mut Encoder::new(&mut reply, protocol)
+        ),
+        "{args:?}"
+    );
     reply
 }
 

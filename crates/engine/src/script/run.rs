@@ -9,9 +9,11 @@
 //! A script is late once it has run as long as Redis lets one run before it serves others. The engine has no clock: it is
 //! given one, or counts what the script does.
 
+use std::sync::Arc;
+
 use respool_command::{
-    Asked, Command, ConnectionCommand, Flags, Outcome, PubsubCommand, Row, ScriptCalls, ScriptRights, ScriptingCommand,
-    ServerCommand, SessionView, resolve, text as texts,
+    Asked, Command, ConnectionCommand, Flags, Outcome, PubsubCommand, Renames, Row, ScriptCalls, ScriptRights,
+    ScriptingCommand, ServerCommand, SessionView, text as texts,
 };
 use respool_wire::{Args, ArgsBuf, Encoder};
 
@@ -54,6 +56,8 @@ pub(crate) struct Scripts {
     /// The same for clients that monitor.
     pub(crate) watched: WatchedCalls,
     ownership: Ownership,
+    /// Under which names scripts call commands.
+    renames: Arc<Renames>,
     /// Milliseconds after which one that runs is left for others.
     busy_after_ms: u64,
 }
@@ -138,8 +142,14 @@ impl Scripts {
             calls: ScriptCalls::default(),
             watched: WatchedCalls::default(),
             ownership: Ownership::default(),
+            renames: Arc::default(),
             busy_after_ms,
         }
+    }
+
+    /// Scripts call commands by these names.
+    pub(crate) fn set_renames(&mut self, renames: Arc<Renames>) {
+        self.renames = renames;
     }
 
     /// The next script that begins has these rights, to its end.
@@ -558,7 +568,7 @@ fn look_up(desk: &mut Desk<'_>) {
     let rights = desk.scripts.running.as_ref().and_then(|running| running.rights.as_deref());
     let mut answer = exchange.reply.borrow_mut();
     answer.clear();
-    if let Ok(row) = resolve(request.as_args()) {
+    if let Ok(row) = desk.scripts.renames.resolve(request.as_args()) {
         let is_refused = rights.is_some_and(|rights| rights.refusal(row, request.as_args()).is_some());
         answer.push(if is_refused { b'0' } else { b'1' });
     }
@@ -588,7 +598,7 @@ fn run_command(desk: &mut Desk<'_>) {
     }
     let mut reply = Encoder::new(&mut buffer, exchange.protocol.get());
     let args = request.as_args();
-    let permitted = permitted(args, running, keyspace, *memory_bytes_max)
+    let permitted = permitted(args, &scripts.renames, running, keyspace, *memory_bytes_max)
         .and_then(|row| scripts.ownership.check(row, args).map(|()| row));
     let row = permitted.as_ref().ok().copied();
     running.cost += if row.is_some_and(|row| !row.is_quick) { SCRIPT_SLOW_COMMAND } else { 1 };
@@ -619,17 +629,18 @@ fn run_command(desk: &mut Desk<'_>) {
     if buffer.len().max(request.capacity()) > BUFFER_BYTES_KEPT {
         running.cost += SCRIPT_SLICE_COMMANDS;
     }
-    scripts.calls.note(row.or_else(|| resolve(args).ok()), row.is_some(), &buffer);
+    scripts.calls.note(row.or_else(|| scripts.renames.resolve(args).ok()), row.is_some(), &buffer);
 }
 
 /// The row of a command that a script may run.
 fn permitted(
     args: Args<'_>,
+    renames: &Renames,
     running: &Running,
     keyspace: &Keyspace,
     memory_bytes_max: Option<u64>,
 ) -> Result<&'static Row, Fault> {
-    let row = resolve(args).map_err(|_| Fault::Text(text::UNKNOWN_COMMAND))?;
+    let row = renames.resolve(args).map_err(|_| Fault::Text(text::UNKNOWN_COMMAND))?;
     if !row.accepts(args.len()) {
         return Err(text::WRONG_ARITY.into());
     }

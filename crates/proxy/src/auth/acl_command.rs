@@ -9,6 +9,7 @@ use crate::workers::shared::Shared;
 use respool_access::{ChangeError, Users, answer, file};
 use respool_command::{Command, Execute, Row, ServerCommand, is_of_one_server, text as texts};
 use respool_wire::Args;
+use std::sync::Arc;
 
 use crate::env::Env;
 use crate::error_text;
@@ -42,7 +43,10 @@ impl<E: Execute> Env<E> {
             C::AclUsers => self.answer_of_users(index, answer::names),
             C::AclGetuser => self.answer_of_users(index, |users, reply| answer::user(users, args.at(2), reply)),
             C::AclDryrun => {
-                self.answer_of_users(index, |users, reply| answer::dry_run(users, args.at(2), args.from(3), reply))
+                let renames = Arc::clone(&self.shared.renames);
+                self.answer_of_users(index, |users, reply| {
+                    answer::dry_run(users, args.at(2), args.from(3), &renames, reply);
+                })
             }
             C::AclCat if args.len() <= 3 => self.answer(index, |reply| answer::categories(args.get(2), reply)),
             C::AclGenpass if args.len() <= 3 => self.acl_genpass(index, args.get(2)),

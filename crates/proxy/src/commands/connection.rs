@@ -11,6 +11,7 @@ use crate::session::marks::WantedState;
 use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row, text as texts};
 use respool_wire::{Args, Encoder, Protocol, replies};
+use std::sync::Arc;
 
 /// The version that clients are told, because they choose features by it: the one whose commands and texts we answer with.
 pub(crate) const COMPATIBLE_VERSION: &str = "7.0.15";
@@ -103,9 +104,9 @@ impl<E: Execute> Env<E> {
 
     /// COMMAND.
     pub(crate) fn introspect(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Flow {
-        let learnt = self.learnt_rows();
+        let (learnt, renames) = (self.learnt_rows(), Arc::clone(&self.shared.renames));
         self.answer(index, |reply| {
-            respool_command::introspect::answer(row, args, &learnt, reply);
+            respool_command::introspect::answer(row, args, &learnt, &renames, reply);
         })
     }
 

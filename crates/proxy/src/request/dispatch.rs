@@ -25,7 +25,7 @@ use crate::reply::progress::ReplyMode;
 use crate::request::fast_path::Plain;
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, SessionFlags};
-use respool_command::{Execute, Row, resolve, shows_secrets};
+use respool_command::{Execute, Row, shows_secrets};
 use respool_connection::Input;
 use respool_wire::{Args, Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step, replies};
 
@@ -181,7 +181,7 @@ fn accept<H: HandleRequests>(
     index: ClientId,
     request: &Request<'_>,
 ) -> Result<&'static Row, (Option<&'static Row>, Flow)> {
-    let row = match resolve(request.args) {
+    let row = match by.env().shared.renames.resolve(request.args) {
         Ok(row) => row,
         Err(unknown) => by.learnt_row(index, unknown, request).map_err(|flow| (None, flow))?,
     };

@@ -32,7 +32,7 @@ use crate::request::held_requests::Held;
 use crate::request::streamed_request::{StreamedHead, StreamedRequest};
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::{Pause, Session, SessionFlags};
-use respool_command::{Execute, Lane as Kind, RequestPolicy, Row, resolve};
+use respool_command::{Execute, Lane as Kind, RequestPolicy, Row};
 use respool_connection::Input;
 use respool_wire::{Args, ArgsBuf, Begun, RequestError, Strictness, request_bulk, request_head};
 
@@ -262,7 +262,7 @@ impl<E: Execute> Env<E> {
         if !is_fit || self.engine.is_some() || !is_canonical {
             return None;
         }
-        let row = resolve(begun.args).ok()?;
+        let row = self.shared.renames.resolve(begun.args).ok()?;
         let has_key = row.keys.single().is_some_and(|key| key < begun.args.len());
         let goes_to_one = row.lane(begun.args) == Kind::Shared && row.request_policy == RequestPolicy::OneShard;
         if !has_key || !goes_to_one || !row.accepts(begun.total) {

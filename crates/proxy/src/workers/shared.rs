@@ -16,6 +16,7 @@ use crate::workers::node_stats::WorkerNodeStats;
 use crate::workers::operator_state::OperatorState;
 use crate::workers::quiescence::Quiescence;
 use crate::workers::turns::Turns;
+use respool_command::Renames;
 use respool_connection::WorkerId;
 use std::sync::atomic::{AtomicU16, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,6 +68,10 @@ pub struct Shared {
     measured: Mutex<Vec<Measured>>,
     /// The hooks for rare events and demands of operators.
     pub hooks: Hooks,
+    /// Under which names clients call commands.
+    pub(crate) renames: Arc<Renames>,
+    /// Whether those that are plain for a node or the engine have their own names, so that they are found without a look.
+    pub(crate) has_plain_names: bool,
 }
 
 /// How one node is reached.
@@ -123,6 +128,8 @@ impl Shared {
     pub fn new(workers: usize, started_us: u64, about: ProcessFacts, ledger: Arc<ProcessBudget>) -> Self {
         let counters = (0..workers).map(|_| Arc::new(Counters::default())).collect();
         Self {
+            renames: Arc::default(),
+            has_plain_names: true,
             counters,
             counted_before: Counters::default(),
             started_us,
@@ -200,6 +207,13 @@ impl Shared {
     #[must_use]
     pub fn with_hooks(self, hooks: Hooks) -> Self {
         Self { hooks, ..self }
+    }
+
+    /// Has clients call commands by other names.
+    #[must_use]
+    pub fn with_renames(self, renames: Arc<Renames>) -> Self {
+        let has_plain_names = renames.spares(|row| row.is_plain || row.is_quick);
+        Self { renames, has_plain_names, ..self }
     }
 
     /// Late scripts of the engines of this server, for the engines.

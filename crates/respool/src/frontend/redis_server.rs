@@ -220,9 +220,9 @@ impl Loaded {
             (b"list-max-ziplist-entries" | b"list-max-ziplist-value" | b"lua-replicate-commands", [_]) => Ok(()),
             (b"include", [pattern]) => self.include(pattern, depth, system),
             (b"user", [user, rules @ ..]) => self.hear_user(user, rules),
-            (b"rename-command", [_, _]) => Err(LoadError::new(
-                "rename-command cannot be had here: take the right to a command away with ACL rules, such as `user default -flushall`",
-            )),
+            (b"rename-command", [from, to]) => {
+                self.parameters.rename(from, to).map_err(|error| LoadError::new(error.to_string()))
+            }
             (b"loadmodule", [_, ..]) => Err(LoadError::new("loadmodule cannot be had here: there are no modules")),
             (b"sentinel", [_, ..]) => Err(LoadError::new("sentinel directive while not in sentinel mode")),
             _ => Err(LoadError::new("Bad directive or wrong number of arguments")),

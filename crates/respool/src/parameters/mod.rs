@@ -18,8 +18,9 @@ pub mod table;
 mod value;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use respool_command::{glob, words};
+use respool_command::{RenameError, Renames, glob, words};
 
 use crate::settings::Process;
 use row::{Effect, HIDDEN, IMMUTABLE, Kind, LISTENING, MULTI, PROCESS, PROTECTED, Parameter, SENSITIVE};
@@ -37,6 +38,8 @@ pub struct Parameters {
     listens_by_settings: bool,
     /// The file that `CONFIG REWRITE` writes.
     file: Option<PathBuf>,
+    /// What `rename-command` has said.
+    renames: Arc<Renames>,
 }
 
 /// What a `CONFIG SET` changes, before it does.
@@ -57,8 +60,8 @@ impl Default for Parameters {
         let values: Vec<String> = table::all().map(|row| row.default.to_owned()).collect();
         let count = values.len();
         let (has_save_points, listens_by_settings) = (false, false);
-        let (said, seen) = (vec![false; count], values.clone());
-        Self { values, seen, said, has_save_points, listens_by_settings, file: None }
+        let (said, seen, renames) = (vec![false; count], values.clone(), Arc::default());
+        Self { values, seen, said, has_save_points, listens_by_settings, file: None, renames }
     }
 }
 
@@ -86,6 +89,20 @@ impl Parameters {
         // Nothing is saved, so nothing is said to be.
         parameters.put("save", "");
         parameters
+    }
+
+    /// Has the command `from` be called `to`, or by no name.
+    ///
+    /// # Errors
+    /// There is no such command, or another is called that.
+    pub fn rename(&mut self, from: &[u8], to: &[u8]) -> Result<(), RenameError> {
+        Arc::make_mut(&mut self.renames).rename(from, to)
+    }
+
+    /// Under which names clients call commands.
+    #[must_use]
+    pub fn renames(&self) -> Arc<Renames> {
+        Arc::clone(&self.renames)
     }
 
     /// Says whether these parameters decide where is listened; otherwise settings do.

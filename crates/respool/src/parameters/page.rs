@@ -15,8 +15,7 @@ same parameters; see [the embedded server](embedded-server.md). *Effect*: what a
 *alone*: not where several pools share the process (`respool serve` with `[[pool]]` tables), as it would hold for all of them;
 *server*: in `respool server`, not where settings of `respool serve` say where to listen.
 
-Besides: `include FILE`, with patterns; `user NAME RULE ...`. Refused: `rename-command` (take rights away with ACL rules instead),
-`loadmodule`, `sentinel`, `syslog-enabled yes`.
+Besides: `include FILE`, with patterns; `user NAME RULE ...`; `rename-command NAME OTHER`. Refused: `loadmodule`, `sentinel`, `syslog-enabled yes`.
 ";
 
 /// The page.

@@ -274,7 +274,14 @@ impl Running {
             }
             None => job.hooks.make(),
         };
-        let shared = Arc::new(shared.with_hooks(hooks).with_access(Arc::clone(access)));
+        let renames = job.parameters.as_ref().map(Parameters::renames).unwrap_or_default();
+        if instance.has_engine_threads() && !renames.is_empty() {
+            // Workers ask engines by the names of commands.
+            return Err(Failure::settings("rename-command cannot be had with engine_threads")
+                .hint("take the right to a command away with ACL rules, such as `user default -flushall`"));
+        }
+        let shared = shared.with_hooks(hooks).with_access(Arc::clone(access)).with_renames(Arc::clone(&renames));
+        let shared = Arc::new(shared);
         shared.name_nodes(config.nodes.iter().map(|node| node.name.clone()));
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));
 
@@ -313,6 +320,8 @@ impl Running {
         };
         for (worker, inbox) in insides.into_iter().enumerate() {
             let (config, shared) = (Arc::clone(&config), Arc::clone(&shared));
+            #[cfg(feature = "scripting")]
+            let renames = Arc::clone(&renames);
             let server_config = server_config.as_ref().filter(|_| instance.is_embedded());
             let settings = server_config.map(|config| (instance.engine.clone(), config.for_engine()));
             let mut listeners = std::mem::take(&mut shares[worker]);
@@ -327,6 +336,8 @@ impl Running {
                 // Its scripts have a stack of their own, which stays in one thread: it is made where it is used.
                 let engine =
                     settings.as_ref().map(|(settings, parameters)| with_parameters(engine(settings), parameters));
+                #[cfg(feature = "scripting")]
+                let engine = engine.map(|engine| engine.with_renames(renames));
                 let number = WorkerId::new(worker);
                 let machine = WorkerSetup { config, shared, number, engine, entropy: chance() };
                 let machine = respool_proxy::Worker::<Engine>::new(machine);

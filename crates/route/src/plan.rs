@@ -7,7 +7,7 @@
 //!   one key, always at the same place --- hash ---------------------> One
 //!   no key -------------------------------------- default node -----> One
 //!   several keys --- all on one node --------------------------------> One (the request goes as it came)
-//!                \-- on several: may be split --- by node, in order -> Split (parts in the scratch)
+//!                \-- on several: may be split, and are: by node, in order -> Split (parts in the scratch)
 //!                            \-- may not be split ------------------> CROSSSLOT, naming two keys
 //!   all shards, all nodes ------------------------------------------> All
 //!   a walk over all keys (SCAN) ------------------------------------> Scan (one step, to one node)
@@ -95,6 +95,7 @@ fn plan_by_policy(row: &Row, args: Args<'_>, topology: &Topology, scratch: &mut 
             Ok(Plan::One(topology.default_node()))
         }
         RequestPolicy::OneShard => plan_together(&row.keys, args, topology, scratch),
+        RequestPolicy::SplitByKey if !topology.splits() => plan_together(&row.keys, args, topology, scratch),
         RequestPolicy::SplitByKey => plan_split(&row.keys, args, topology, scratch),
     }
 }

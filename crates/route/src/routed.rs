@@ -230,7 +230,9 @@ impl Routes {
         if let [only] = scratch.places[..] {
             return Ok(Routed::One(only));
         }
+        let splits = |place: &Place| self.pool_of(place.route).topology.splits();
         if row.request_policy == RequestPolicy::SplitByKey
+            && scratch.places.iter().all(splits)
             && let Some(routed) = scratch.split(row, args)
         {
             return Ok(routed);

@@ -14,13 +14,15 @@ pub struct Topology {
     placement: Placement,
     default_node: NodeIndex,
     walk: Walk,
+    splits: bool,
 }
 
 /// Two are equal if every request goes to the node of the same name and number under both.
 impl PartialEq for Topology {
     fn eq(&self, other: &Self) -> bool {
         // The placement and the walk follow from these.
-        self.nodes == other.nodes && self.scheme() == other.scheme() && self.default_node == other.default_node
+        let is_placed_alike = self.nodes == other.nodes && self.scheme() == other.scheme();
+        is_placed_alike && self.default_node == other.default_node && self.splits == other.splits
     }
 }
 
@@ -31,13 +33,23 @@ impl Topology {
     pub fn new(scheme: Scheme, nodes: Vec<Node>) -> Result<Self, PlacementError> {
         let placement = Placement::new(scheme, &nodes)?;
         let walk = Walk::new(&nodes);
-        Ok(Self { nodes: nodes.into(), placement, default_node: NodeIndex::FIRST, walk })
+        Ok(Self { nodes: nodes.into(), placement, default_node: NodeIndex::FIRST, walk, splits: true })
     }
 
     /// The same snapshot with another node for requests without keys. Panics if there is no such node.
     pub fn with_default_node(self, default_node: NodeIndex) -> Self {
         assert!(default_node.get() < self.nodes.len(), "the default node is one of the list");
         Self { default_node, ..self }
+    }
+
+    /// The same snapshot with requests split whose keys are on several nodes, or refused like those that cannot be split.
+    pub fn with_splits(self, splits: bool) -> Self {
+        Self { splits, ..self }
+    }
+
+    /// Whether a request that can be split is, if its keys are on several nodes.
+    pub fn splits(&self) -> bool {
+        self.splits
     }
 
     /// The nodes in the order listed. Never empty.

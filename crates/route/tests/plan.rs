@@ -80,6 +80,25 @@ fn decoded(bytes: &[u8]) -> ArgsBuf {
 }
 
 #[test]
+fn nothing_is_split_where_that_is_not_wanted() {
+    let four = topology(4).with_splits(false);
+    assert_ne!(four, topology(4), "other requests are refused");
+    let mut scratch = Scratch::new();
+    for (request, plan) in [
+        ("MGET 1a 1b 1a", "one 1"),
+        ("MSET 2a x 2b y", "one 2"),
+        ("DEL 3a", "one 3"),
+        ("MGET 1a 0a", "CROSSSLOT"),
+        ("MSET 0a 1 2a 2", "CROSSSLOT"),
+        ("EXISTS 0a 1a", "CROSSSLOT"),
+        ("DBSIZE", "all"),
+    ] {
+        let planned = planned(request, &four, &mut scratch);
+        assert!(planned.trim_start_matches('-').starts_with(plan), "{request}: {planned}");
+    }
+}
+
+#[test]
 fn requests_go_where_their_rows_say() {
     let four = topology(4).with_default_node(NodeIndex::new(3));
     let mut scratch = Scratch::new();

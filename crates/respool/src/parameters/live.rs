@@ -122,6 +122,9 @@ live! {
     /// `notify-keyspace-events`.
     EVENTS: |process, number| process.instances[number].engine.keyspace_events.letters(),
         |text| process.instances[number].engine.keyspace_events = EventClasses::parse(text.as_bytes()).unwrap_or(EventClasses::NONE);
+    /// `cross-slot`.
+    CROSS_SLOT: |process, number| if process.instances[number].proxy.splits { "split" } else { "refuse" }.to_owned(),
+        |text| process.instances[number].proxy.splits = text == "split";
     /// `maxmemory`, in bytes.
     MAXMEMORY: |process, number| process.instances[number].engine.memory_bytes_max.unwrap_or(0).to_string(),
         |text| process.instances[number].engine.memory_bytes_max = text.parse().ok().filter(|bytes| *bytes > 0);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::row::{Effect, IMMUTABLE, LISTENING, PROCESS, PROTECTED, Parameter};
+use super::row::{Effect, HIDDEN, IMMUTABLE, LISTENING, PROCESS, PROTECTED, Parameter};
 use super::table::SECTIONS;
 
 const HEAD: &str = "\
@@ -45,6 +45,7 @@ fn set(row: &Parameter) -> &'static str {
 
 fn effect(row: &Parameter) -> String {
     match &row.effect {
+        Effect::Setting(_) if row.has(HIDDEN) => "not of Redis: see [settings](settings.md)".to_owned(),
         Effect::Setting(_)
         | Effect::Start
         | Effect::Engine

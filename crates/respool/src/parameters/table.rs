@@ -294,6 +294,8 @@ pub static SECTIONS: &[Section] = &[
                 "1",
                 Effect::Without("keys expire as soon as their time has come"),
             ),
+            row("cross-slot", Kind::Word(&["split", "refuse"]), "split", Effect::Setting(live::CROSS_SLOT))
+                .flags(HIDDEN),
             row("databases", Kind::Number { min: 1, max: INT_MAX }, "16", Effect::Start).flags(IMMUTABLE),
         ],
     },

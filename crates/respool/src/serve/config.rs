@@ -202,6 +202,7 @@ fn routes(instance: &Instance) -> Result<Routes, Unfit> {
         placement: settings.placement,
         default_node: settings.default_node,
         dead_node: settings.dead_node,
+        splits: settings.splits,
     };
     let places: HashMap<&str, NodePlace> =
         instance.nodes().enumerate().map(|(place, node)| (node.name.as_str(), NodePlace::new(place))).collect();
@@ -212,6 +213,7 @@ fn routes(instance: &Instance) -> Result<Routes, Unfit> {
         let nodes: Vec<Node> = primaries().map(|node| Node::new(&*node.name).with_weight(node.weight)).collect();
         let count = nodes.len();
         let topology = Topology::new(pool.placement, nodes)?.with_default_node(NodeIndex::new(pool.default_node));
+        let topology = topology.with_splits(pool.splits);
         let replicas_of = |primary: &NodeSettings| {
             let is_its = |node: &&NodeSettings| node.replica_of.as_ref() == Some(&primary.name);
             pool.nodes.iter().filter(is_its).filter_map(|node| places.get(node.name.as_str()).copied()).collect()

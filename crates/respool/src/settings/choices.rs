@@ -113,6 +113,14 @@ words! {
 }
 
 words! {
+    /// What becomes of a request whose keys are on several nodes, if it can be split.
+    CrossSlot {
+        Split = "split": "a part goes to each node and the replies are joined: each part is atomic by itself",
+        Refuse = "refuse": "it is refused with CROSSSLOT, as those that cannot be split: a request is done by one node or by none",
+    }
+}
+
+words! {
     /// What becomes of commands that steer the nodes themselves.
     AdminCommands {
         Refuse = "refuse": "refused, but for those that only look at something harmless",

@@ -103,6 +103,7 @@ impl Instance {
             placement: nodes.placement,
             default_node: nodes.default_node,
             dead_node: nodes.dead_node,
+            splits: new.proxy.splits,
             seeing: new.proxy.seeing.clone(),
             integrity: new.proxy.integrity.clone(),
             requests: new.proxy.requests.clone(),
@@ -188,6 +189,8 @@ pub struct ProxySettings {
     pub default_node: usize,
     /// What becomes of requests to a node that is down.
     pub dead_node: DeadNode,
+    /// Whether requests are split whose keys are on several nodes, where they can be.
+    pub splits: bool,
     /// What is looked at.
     pub seeing: SeeingSettings,
     /// Which replies have to be proved.
@@ -228,6 +231,8 @@ pub struct PoolSettings {
     pub default_node: usize,
     /// What becomes of requests to a node that is down.
     pub dead_node: DeadNode,
+    /// Whether requests are split whose keys are on several nodes, where they can be.
+    pub splits: bool,
 }
 
 /// One node.

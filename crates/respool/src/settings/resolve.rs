@@ -14,7 +14,7 @@ use respool_route::{DeadNode, PoolMode};
 
 use super::address::{Address, ListenSpec};
 use super::choices::{
-    AdminCommands, FlushMode, LogFormat, LogLevel, NodeTlsVerify, Switch, TlsAuthClients, TlsIdentity,
+    AdminCommands, CrossSlot, FlushMode, LogFormat, LogLevel, NodeTlsVerify, Switch, TlsAuthClients, TlsIdentity,
 };
 use super::config::{
     AdminSettings, Budgets, ClientMemory, EngineSettings, Instance, IntegritySettings, LogSettings, NetSettings,
@@ -197,6 +197,7 @@ impl Resolver<'_> {
         ProxySettings {
             default_node: self.default_node(of, &nodes, pool),
             dead_node: DeadNode::ALL[of.word(Setting::DeadNode)].0,
+            splits: splits(of),
             routing: self.routing(values, &nodes, pool),
             seeing: SeeingSettings {
                 slow_log_threshold: of.duration(Setting::SlowLogThreshold),
@@ -290,6 +291,11 @@ fn flush(of: &Values<'_>) -> FlushPolicy {
 }
 
 /// Engines of an embedded server.
+/// Whether requests are split whose keys are on several nodes.
+pub(super) fn splits(of: &Values<'_>) -> bool {
+    CrossSlot::ALL[of.word(Setting::CrossSlot)] == CrossSlot::Split
+}
+
 fn engine_threads(of: &Values<'_>) -> usize {
     saturating(of.count(Setting::EngineThreads).unwrap_or(1))
 }

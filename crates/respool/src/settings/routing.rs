@@ -22,12 +22,13 @@ use super::table::Setting;
 use super::values::Values;
 
 /// The settings that a pool with a name may have of its own. What it does not say is as in the pool around it, nodes apart.
-const OF_NAMED_POOL: [Setting; 8] = [
+const OF_NAMED_POOL: [Setting; 9] = [
     Setting::Nodes,
     Setting::Placement,
     Setting::HashTag,
     Setting::DefaultNode,
     Setting::DeadNode,
+    Setting::CrossSlot,
     Setting::NodeUsername,
     Setting::NodePassword,
     Setting::NodePasswordFile,
@@ -228,6 +229,7 @@ impl Resolver<'_> {
             nodes,
             placement,
             dead_node: DeadNode::ALL[of.word(Setting::DeadNode)].0,
+            splits: super::resolve::splits(&of),
         }
     }
 

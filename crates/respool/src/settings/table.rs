@@ -8,8 +8,8 @@ use std::time::Duration;
 use respool_connection::flush::FLUSH_LIMITS;
 
 use super::choices::{
-    self, AdminCommands, ChannelsByDefault, DashboardReaders, FlushMode, LogFormat, LogLevel, NodeTlsVerify, Switch,
-    TlsAuthClients, TlsIdentity,
+    self, AdminCommands, ChannelsByDefault, CrossSlot, DashboardReaders, FlushMode, LogFormat, LogLevel, NodeTlsVerify,
+    Switch, TlsAuthClients, TlsIdentity,
 };
 use super::placement;
 use super::row::{Group, Kind, Reload, Row, Scope};
@@ -138,6 +138,14 @@ rows! {
         default: "error",
         more: "`next` is for caches: what the next node is told meanwhile stays there, and is old or missing when the node \
                is back.",
+    }
+    /// What becomes of requests that can be split, if their keys are on several nodes or engines.
+    CrossSlot {
+        name: "cross_slot", group: Group::Nodes, reload: Reload::Live, kind: Kind::Word(CrossSlot::choices),
+        default: "split",
+        more: "They are `MGET`, `MSET`, `DEL`, `UNLINK`, `EXISTS` and `TOUCH`. With `refuse` nothing that a client asks for is half done or half seen, and a program that is to run on a Redis Cluster \
+               learns of its mistakes. Other commands over several keys need all of them on one node whatever is said here. Keys with \
+               the same hash tag are on one node.",
     }
     /// User to authenticate as at the nodes.
     NodeUsername { name: "node_username", group: Group::Nodes, reload: Reload::Live, kind: Kind::Text }

@@ -81,6 +81,8 @@ pub(crate) struct Env<E> {
     pub(crate) is_all_paused: bool,
     /// Clients have had all of them hold their requests back, until then.
     pub(crate) client_pause: Option<ClientPause>,
+    /// The engine of this worker, one of several of a server, keeps its keys because clients of the server are paused.
+    pub(crate) is_server_paused: bool,
     /// Which replica was asked last.
     pub(crate) replica_turn: u32,
     /// What features have not been told of yet.
@@ -146,6 +148,7 @@ impl<E> Env<E> {
             replica_turn: 0,
             is_all_paused: false,
             client_pause: None,
+            is_server_paused: false,
             ended: VecDeque::new(),
             actions: VecDeque::new(),
             read_buffer: vec![0; READ_BYTES],

@@ -19,6 +19,7 @@ mod transaction;
 
 use crate::admin::AdminState;
 use crate::blocking::queue::Blocking;
+use crate::client_pause::follow_server;
 use crate::client_pause::functions::Functions;
 use crate::dedicated::Dedicated;
 use crate::ended::Ended;
@@ -178,6 +179,7 @@ impl<E: Execute> Machine for Worker<E> {
 
     fn begin_turn(&mut self, now: Now) {
         self.env.begin_turn(now);
+        follow_server(&mut self.env);
         self.pressure.note_growth(&mut self.env);
         self.tell_ended();
         if !self.subscriptions.refilling.is_empty() {

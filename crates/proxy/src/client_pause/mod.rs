@@ -17,7 +17,7 @@ use crate::interfaces::held_back::WaitsAtNodes;
 use crate::request::client_pause::{ClientPause, is_readonly_script, may_change};
 use crate::session::table::Clients;
 use crate::session::{Pause, SessionFlags};
-use crate::workers::operator_state::KeptClientPause;
+use crate::workers::operator_state::{KeptClientPause, OperatorState};
 use respool_command::{Command, ConnectionCommand, Execute, Row, ScriptingCommand, TransactionsCommand, text as texts};
 use respool_wire::Args;
 
@@ -87,6 +87,18 @@ impl Functions {
     }
 }
 
+/// The engine of this worker, if it is one of several of a server, keeps its keys while the clients of the server are paused.
+#[inline]
+pub(crate) fn follow_server<E: Execute>(env: &mut Env<E>) {
+    let is_paused = env.shared.server_pause.holds(env.now.client_us);
+    if env.shared.engine_place.is_some() && is_paused != env.is_server_paused {
+        env.is_server_paused = is_paused;
+        env.keep_keys(is_paused);
+        // What waits for the end is done by the timers.
+        env.cron_at_us = if is_paused { env.cron_at_us } else { 0 };
+    }
+}
+
 impl<E: Execute> Env<E> {
     fn keep_keys(&mut self, is_kept: bool) {
         if let Some(engine) = &mut self.engine {
@@ -114,8 +126,10 @@ impl<E: Execute> Env<E> {
         let until_us = self.now.client_us.saturating_add(timeout_ms.saturating_mul(1000));
         let is_taken = self.shared.change_orders(|standing| {
             let before = standing.client_pause.filter(|hold| hold.until_us > self.now.client_us);
+            let until_us = before.map_or(until_us, |before| before.until_us.max(until_us));
+            self.shared.server_pause.set(Some(until_us));
             standing.client_pause = Some(KeptClientPause {
-                until_us: before.map_or(until_us, |before| before.until_us.max(until_us)),
+                until_us,
                 is_for_all: is_for_all || before.is_some_and(|before| before.is_for_all),
             });
         });
@@ -128,7 +142,11 @@ impl<E: Execute> Env<E> {
 
     /// `CLIENT UNPAUSE`.
     pub(crate) fn client_unpause(&mut self, index: ClientId) -> ClientStep {
-        if !self.shared.change_orders(|standing| standing.client_pause = None) {
+        let end = |standing: &mut OperatorState| {
+            self.shared.server_pause.set(None);
+            standing.client_pause = None;
+        };
+        if !self.shared.change_orders(end) {
             return self.refuse(index, error_text::HANDED_OVER).into();
         }
         ClientStep::ask(ClientQuestion::ClientPause, ClientFilter::default())

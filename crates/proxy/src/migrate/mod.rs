@@ -161,6 +161,8 @@ impl Migrations {
     pub(crate) fn take_end(&mut self, side: &mut impl EngineCalls, end: TransferEnd) {
         if may_change_nothing(side) {
             self.put_off.push_back(end);
+            // The timers look whether the time has come.
+            side.env().is_busy = true;
             return;
         }
         let Some(this) = self.running.get_mut(end.ticket) else { return };
@@ -269,7 +271,7 @@ impl Migrations {
 /// Whether keys stay as they are for now: a script is late, or CLIENT PAUSE holds, under which Redis deletes nothing either.
 fn may_change_nothing(side: &mut impl EngineCalls) -> bool {
     let env = side.env();
-    env.slices.script.is_some() || env.client_pause.is_some()
+    env.slices.script.is_some() || env.client_pause.is_some() || env.is_server_paused
 }
 
 impl Session {

@@ -62,6 +62,7 @@ impl<E: Execute> Worker<E> {
         }
         if is_due {
             self.env.begin_cron();
+            self.env.is_busy |= self.migrations.has_put_off();
             self.tell_ended();
             self.env.is_busy |= self.dedicated.handle_timer(&mut self.env);
             self.env.is_busy |= self.blocking.check_queues(&mut self.env);

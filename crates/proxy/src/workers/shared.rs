@@ -15,6 +15,7 @@ use crate::workers::learnt::LearntCommands;
 use crate::workers::node_stats::WorkerNodeStats;
 use crate::workers::operator_state::OperatorState;
 use crate::workers::quiescence::Quiescence;
+use crate::workers::server_pause::ServerPause;
 use crate::workers::turns::Turns;
 use respool_command::Renames;
 use respool_connection::WorkerId;
@@ -56,6 +57,8 @@ pub struct Shared {
     pub(crate) turns: Turns,
     /// Late scripts of all engines of a server, whose workers and engines have this in common.
     pub(crate) late_scripts: Arc<LateScripts>,
+    /// The same of a pause of clients.
+    pub(crate) server_pause: Arc<ServerPause>,
     /// Of one of these engines: which it is.
     pub(crate) engine_place: Option<usize>,
     /// What the workers of such a server have answered without an engine.
@@ -146,6 +149,7 @@ impl Shared {
             tracked_keys_said: AtomicUsize::default(),
             turns: Turns::default(),
             late_scripts: Arc::default(),
+            server_pause: Arc::default(),
             engine_place: None,
             calls: Arc::default(),
             ledger,
@@ -221,10 +225,15 @@ impl Shared {
         Arc::clone(&self.late_scripts)
     }
 
+    /// The pause of clients of this server, for the engines.
+    pub fn server_pause(&self) -> Arc<ServerPause> {
+        Arc::clone(&self.server_pause)
+    }
+
     /// Of one of the engines of a server, which has these in common with its workers and others.
     #[must_use]
-    pub fn of_engine(self, place: usize, late_scripts: Arc<LateScripts>) -> Self {
-        Self { engine_place: Some(place), late_scripts, ..self }
+    pub fn of_engine(self, place: usize, late_scripts: Arc<LateScripts>, server_pause: Arc<ServerPause>) -> Self {
+        Self { engine_place: Some(place), late_scripts, server_pause, ..self }
     }
 
     /// With these users.

@@ -18,7 +18,7 @@ use respool_engine::{Engine, EngineConfig};
 use respool_net::Sockets;
 use respool_net::{EngineDoor, Inbox, Listener, MovableClock, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
 use respool_proxy::hooks::Hooks;
-use respool_proxy::{Access, LateScripts, Mail, ProcessBudget, ProcessFacts, Shared, WorkerSetup};
+use respool_proxy::{Access, LateScripts, Mail, ProcessBudget, ProcessFacts, ServerPause, Shared, WorkerSetup};
 use respool_route::Topology;
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
@@ -289,8 +289,8 @@ impl Running {
         let share = |place: usize| {
             let server_config = Arc::clone(server_config.as_ref().filter(|_| instance.has_engine_threads())?);
             let (topology, late_scripts) = (Arc::clone(&config.topology), shared.late_scripts());
-            let transfers = Arc::clone(&transfers);
-            Some(EngineShare { place, topology, server_config, late_scripts, transfers })
+            let (server_pause, transfers) = (shared.server_pause(), Arc::clone(&transfers));
+            Some(EngineShare { place, topology, server_config, late_scripts, server_pause, transfers })
         };
         let nodes: Vec<_> = embedded
             .enumerate()
@@ -474,6 +474,8 @@ struct EngineShare {
     server_config: Arc<ServerConfig>,
     /// Where it says that a script of it is late.
     late_scripts: Arc<LateScripts>,
+    /// Where it learns of a pause of clients.
+    server_pause: Arc<ServerPause>,
     /// Who moves its keys to other servers.
     transfers: Arc<Transfers>,
 }
@@ -506,12 +508,12 @@ impl EmbeddedNode {
         let shared = Shared::new(1, respool_net::monotonic_us(), about.clone(), Arc::default());
         let shared = match &share {
             // Its commands are timed as those of an engine that is a server of its own.
-            Some(EngineShare { place, server_config, late_scripts, transfers, .. }) => {
+            Some(EngineShare { place, server_config, late_scripts, server_pause, transfers, .. }) => {
                 let server_config = Arc::clone(server_config);
                 let hooks = Hooks::default().with_clock(respool_net::monotonic_us);
                 let hooks = transferring(hooks, transfers, vec![slot.clone()]);
                 let hooks = hooks.on_config(move |verb| server_config.answer(verb));
-                shared.with_hooks(hooks).of_engine(*place, Arc::clone(late_scripts))
+                shared.with_hooks(hooks).of_engine(*place, Arc::clone(late_scripts), Arc::clone(server_pause))
             }
             None => shared,
         };

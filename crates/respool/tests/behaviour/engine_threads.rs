@@ -88,6 +88,51 @@ fn keys_of_several_engines_are_joined_or_refused() -> io::Result<()> {
     Ok(())
 }
 
+#[test]
+fn requests_over_engines_are_refused_where_that_is_said() -> io::Result<()> {
+    let server = server("2")?;
+    let mut client = server.client()?;
+    let (keys, with_first) = keys_of_engines(&mut client)?;
+    let requests =
+        [vec!["MGET", &keys[0], &keys[1]], vec!["MSET", &keys[2], "1", &keys[3], "2"], vec!["DEL", &keys[1], &keys[0]]];
+    assert_eq!(client.ask("CONFIG GET cross-slot")?, "*2\r\n$10\r\ncross-slot\r\n$5\r\nsplit\r\n");
+    for word in ["refuse", "split"] {
+        assert_eq!(client.command(&["CONFIG", "SET", "cross-slot", word])?, b"+OK\r\n");
+        for request in &requests {
+            let reply = client.command(request)?;
+            assert_eq!(reply.starts_with(b"-CROSSSLOT"), word == "refuse", "{word} {request:?}");
+        }
+        assert_eq!(client.command(&["EXISTS", &keys[0], &with_first])?, b":0\r\n", "they are in one engine");
+    }
+    let arguments = ["--workers", "2", "--engine-threads", "4", "--cross-slot", "refuse"];
+    let server = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &arguments)?;
+    // Whichever worker a client has.
+    for _ in 0..8 {
+        assert!(server.client()?.command(&requests[0])?.starts_with(b"-CROSSSLOT"));
+    }
+    Ok(())
+}
+
+#[test]
+fn no_key_goes_while_clients_are_paused() -> io::Result<()> {
+    for engines in ["1", "4"] {
+        let arguments = ["--workers", "2", "--engine-threads", engines];
+        let server = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &arguments)?;
+        let mut client = server.client()?;
+        assert_eq!(client.ask("CLIENT PAUSE 60000 ALL")?, "+OK\r\n");
+        assert_eq!(client.ask("CLIENT UNPAUSE")?, "+OK\r\n");
+        client.ask("SET k v PX 100")?;
+        assert_eq!(client.ask("CLIENT PAUSE 60000 WRITE")?, "+OK\r\n");
+        // Keys whose time has come are removed a hundred times a second.
+        std::thread::sleep(Duration::from_millis(400));
+        assert_eq!(client.ask("DBSIZE")?, ":1\r\n", "{engines} engines");
+        assert_eq!(client.ask("GET k")?, "$-1\r\n", "it is not shown");
+        assert_eq!(client.ask("CLIENT UNPAUSE")?, "+OK\r\n");
+        wait_until("it is removed", PATIENCE, || Ok(client.ask("DBSIZE")? == ":0\r\n"))?;
+    }
+    Ok(())
+}
+
 /// Whatever means the same wherever the keys are: `DIFFERENCES` of the testkit lists what may differ, and why.
 #[test]
 fn three_engines_answer_as_one() -> io::Result<()> {

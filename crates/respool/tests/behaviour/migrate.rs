@@ -597,10 +597,15 @@ fn a_script_that_is_late_holds_back_the_deletion() -> io::Result<()> {
 /// Under CLIENT PAUSE nothing changes: a key that the target has acknowledged is deleted behind the pause, whether that ends by itself or not.
 #[test]
 fn a_pause_of_clients_holds_back_the_deletion() -> io::Result<()> {
-    for (pause, is_ended) in
-        [("CLIENT PAUSE 60000 WRITE", true), ("CLIENT PAUSE 60000", true), ("CLIENT PAUSE 1500 WRITE", false)]
-    {
-        let server = server()?;
+    let one: &[&str] = &[];
+    for (pause, is_ended, arguments) in [
+        ("CLIENT PAUSE 60000 WRITE", true, one),
+        ("CLIENT PAUSE 60000", true, one),
+        ("CLIENT PAUSE 1500 WRITE", false, one),
+        ("CLIENT PAUSE 60000 WRITE", true, &["--engine-threads", "2"]),
+        ("CLIENT PAUSE 1500 WRITE", false, &["--engine-threads", "2"]),
+    ] {
+        let server = proxy(&[], arguments)?;
         let gate = Gate::new();
         let held = gate.clone();
         let target = FakeBackend::start(move |request| match &*request.command() {

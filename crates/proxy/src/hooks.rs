@@ -216,7 +216,7 @@ pub enum ConfigAnswer {
 }
 
 /// What the process has taken of the machine, as the system counts it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ProcessUsage {
     /// Time of all its threads.
     pub process: ProcessorTime,
@@ -228,6 +228,8 @@ pub struct ProcessUsage {
     pub resident_bytes: u64,
     /// Bytes of memory that the machine has.
     pub system_bytes: u64,
+    /// The allocator and its version; empty: that of the system.
+    pub allocator: String,
 }
 
 /// Time of a processor.

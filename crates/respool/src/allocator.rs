@@ -6,14 +6,25 @@
 
 use std::hint::black_box;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tikv_jemalloc_ctl::{Access, AsName, Mib, arenas, background_thread};
+use tikv_jemalloc_ctl::{Access, AsName, Mib, arenas, background_thread, version};
 
 /// Enough to be large (`oversize_threshold` in `.cargo/config.toml`, or jemalloc's own where that has not been read).
 const LARGE_BYTES: usize = 16 << 20;
 
+static IS_SET_UP: AtomicBool = AtomicBool::new(false);
+
+/// What it is called, with its version; `None` in a program that has another.
+#[must_use]
+pub fn name() -> Option<String> {
+    let text = version::read().ok().filter(|_| IS_SET_UP.load(Ordering::Relaxed))?;
+    Some(format!("jemalloc-{}", text.split('-').next().unwrap_or(text)))
+}
+
 /// To be called before anything else is done.
 pub fn set_up() {
+    IS_SET_UP.store(true, Ordering::Relaxed);
     // Large pieces have an arena, made for the first of them. It leaves nothing to the threads if there are none by then. The
     // piece is not touched, so it costs no memory.
     drop(black_box(Vec::<u8>::with_capacity(black_box(LARGE_BYTES))));

@@ -39,6 +39,9 @@ impl<E: Execute> Env<E> {
         let now = self.engine_now();
         if let Some(of_engine) = self.engine.as_mut().and_then(|engine| engine_sections(engine, now, row, args)) {
             join_sections(&mut text, &of_engine);
+            if let Some(lines) = fragmentation(&text) {
+                join_sections(&mut text, &lines);
+            }
         }
         self.answer(index, |reply| reply.verbatim("txt", text.as_bytes()))
     }
@@ -212,6 +215,16 @@ impl<'e> ProxyInfo<'e> {
             );
         }
     }
+}
+
+/// What the process takes of the system beside what the engine counts. `None`: one of them is not asked for, or not known.
+fn fragmentation(text: &str) -> Option<String> {
+    let figure =
+        |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).and_then(|figure| figure.parse().ok());
+    let (resident, used): (i64, i64) = (figure("used_memory_rss:")?, figure("used_memory:")?);
+    let ratio = if used > 0 { resident as f64 / used as f64 } else { 0.0 };
+    let bytes = resident - used;
+    Some(format!("# Memory\r\nmem_fragmentation_ratio:{ratio:.2}\r\nmem_fragmentation_bytes:{bytes}\r\n"))
 }
 
 /// Puts the sections of `more` behind those of `text`, the lines of a section that is there already behind its own.

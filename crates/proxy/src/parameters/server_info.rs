@@ -111,11 +111,12 @@ impl ServerInfo<'_> {
              total_system_memory_human:{}\r\nmaxmemory:{maxmemory}\r\nmaxmemory_human:{}\r\n\
              mem_not_counted_for_evict:0\r\nmem_replication_backlog:0\r\nmem_total_replication_buffers:0\r\n\
              mem_clients_slaves:0\r\nmem_clients_normal:{}\r\nmem_cluster_links:0\r\nmem_aof_buffer:0\r\n\
-             active_defrag_running:0\r\n",
+             active_defrag_running:0\r\nmem_allocator:{}\r\n",
             human_bytes(usage.resident_bytes),
             human_bytes(usage.system_bytes),
             human_bytes(maxmemory),
             self.shared.ledger.held_bytes(),
+            if usage.allocator.is_empty() { "libc" } else { &usage.allocator },
             rss = usage.resident_bytes,
             system = usage.system_bytes,
         );

@@ -50,7 +50,18 @@ pub fn usage() -> ProcessUsage {
         thread,
         resident_bytes: bytes(&status, "VmRSS:"),
         system_bytes: bytes(&memory, "MemTotal:"),
+        allocator: allocator(),
     }
+}
+
+#[cfg(all(feature = "jemalloc", target_os = "linux", target_env = "gnu"))]
+fn allocator() -> String {
+    crate::allocator::name().unwrap_or_default()
+}
+
+#[cfg(not(all(feature = "jemalloc", target_os = "linux", target_env = "gnu")))]
+fn allocator() -> String {
+    String::new()
 }
 
 /// The times in the form of `/proc/self/stat`: its own, and those of processes that it has waited for.

@@ -8,6 +8,7 @@
 //! ```
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -111,7 +112,7 @@ pub fn run(
     let access = access::build(&process)?;
     access::go_on(&access, inherited.of_users())?;
     access::follow(&job.control, &access);
-    let about = about(&process);
+    let about = about(&process, job.parameters.as_ref().and_then(Parameters::file));
     let mut instances = Vec::new();
     let awaits_nodes = inherited.has_predecessor();
     for (number, instance) in process.instances.iter().enumerate() {
@@ -726,7 +727,7 @@ fn follow_as_nodes(control: &Arc<Control>, number: usize, nodes: Vec<Postbox<Mai
     }));
 }
 
-fn about(process: &Process) -> ProcessFacts {
+fn about(process: &Process, file: Option<&PathBuf>) -> ProcessFacts {
     let tcp_port =
         process.instances.iter().flat_map(|instance| &instance.net.listen).find_map(|door| door.address.port());
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -736,7 +737,7 @@ fn about(process: &Process) -> ProcessFacts {
         os: format!("{} {} {}", std::env::consts::OS, release.trim(), std::env::consts::ARCH),
         tcp_port: Arc::new(tcp_port.unwrap_or(0).into()),
         run_id: format!("{:016x}{:016x}{:08x}", chance(), chance(), chance() as u32),
-        config_file: String::new(),
+        config_file: file.map(|file| file.display().to_string()).unwrap_or_default(),
         executable: std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default(),
         pools: process.instances.len(),
     }

@@ -245,7 +245,8 @@ fn a_pause_of_writes_holds_functions_that_may_write() {
 #[test]
 fn who_says_no_touch_leaves_no_trace_of_reads() {
     // A key begins with 5, and the first use of it counts for certain.
-    let server = Server::start(None, &["--maxmemory-policy", "allkeys-lfu"]);
+    // However long it takes, no use is forgotten.
+    let server = Server::start(None, &["--maxmemory-policy", "allkeys-lfu", "--lfu-decay-time", "0"]);
     let (mut silent, mut other) = (server.client(), server.client());
     for key in ["a", "b", "c"] {
         ask(&mut other, &["SET", key, "v"]);

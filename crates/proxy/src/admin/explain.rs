@@ -10,7 +10,7 @@ use crate::push::places::ChannelPlace;
 use crate::request::target::nodes_of_all;
 use crate::session::Flow;
 use respool_command::{Execute, Lane, Row, resolve, text as texts};
-use respool_route::{KeyPlace, RouteScratch, Routed, slot};
+use respool_route::{KeyPlace, Place, RouteScratch, Routed, slot};
 use respool_wire::{Args, Encoder};
 use std::sync::Arc;
 
@@ -109,19 +109,21 @@ impl<E: Execute> Env<E> {
             return Explained { plan, route, channels, nodes, ..Explained::default() };
         }
         let routes = Arc::clone(&self.config.routes);
+        let choose = |place: Place| match row.lane(args) {
+            Lane::Blocking => self.choose_waiting_node(index, &routes, place),
+            _ => self.choose_node(index, &routes, place, row),
+        };
         let mut scratch = RouteScratch::default();
         let planned = routes.plan_keys(self.clients.subject(index, row), args, &mut scratch);
         let (plan, route, nodes, refusal) = match planned {
-            Ok(Routed::One(place)) => {
-                ("one", Some(place.route), vec![self.choose_node(index, &routes, place, row)], None)
-            }
+            Ok(Routed::One(place)) => ("one", Some(place.route), vec![choose(place)], None),
             Ok(Routed::All(route)) => ("all", Some(route), nodes_of_all(&routes, route, row), None),
             Ok(Routed::Scan(route, step)) => {
                 ("scan", Some(route), vec![NodeId::at(routes.pool_of(route).place(step.node))], None)
             }
             Ok(Routed::Split) => {
                 let places: Vec<_> = scratch.parts().map(|(place, _)| place).collect();
-                let nodes = places.iter().map(|place| self.choose_node(index, &routes, *place, row)).collect();
+                let nodes = places.iter().map(|place| choose(*place)).collect();
                 ("split", places.first().map(|place| place.route), nodes, None)
             }
             Err(error) => {

@@ -33,7 +33,7 @@ pub(crate) mod returns;
 
 use crate::blocking::fairness::taken_by;
 use crate::blocking::node_queries::{BEFORE, BEGIN, COUNTS, NodeQuery, NodeQueryPurpose, QUEUE};
-use crate::blocking::queue::{Blocking, Connection};
+use crate::blocking::queue::{Blocking, Connection, NodeQueue};
 use crate::blocking::request::{
     BlockedRequest, State, Target, WaitsAt, Wording, begins_at_arrival, is_migrate, is_wait, timeout_us,
 };
@@ -141,19 +141,14 @@ impl Blocking {
             self.serve_queue(env, node);
         }
         let Some(this) = self.requests.get(blocked).filter(|w| w.state == State::Queued) else { return };
-        let is_about_now = begins_at_arrival(row, this.args.as_args());
+        let begins_now = begins_at_arrival(row, this.args.as_args());
         self.begin_trying(env.now.mono_us);
         if has_hung_up {
             return self.ask_once(env, blocked);
         }
-        if !self.has_one_coming(node) {
-            if is_about_now {
-                let error = error_text::no_blocking_connection(&env.lanes.nodes[node].name);
-                self.leave_queue(node, blocked);
-                self.fail_blocked(env, blocked, error);
-            } else if self.is_first(blocked) {
-                self.try_blocked(env, blocked);
-            }
+        // What begins now can be neither tried nor asked later: with no connection coming it has been refused.
+        if !begins_now && !self.has_one_coming(node) && self.is_first(blocked) {
+            self.try_blocked(env, blocked);
         }
     }
 
@@ -227,8 +222,31 @@ impl Blocking {
         blocked
     }
 
-    /// Gives free connections to the first of a node's queue.
+    /// Gives free connections to the first of a node's queue, and refuses those who would be too late with one that others leave.
     pub(crate) fn serve_queue(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
+        self.give_connections(env, node);
+        self.refuse_late_arrivals(env, node);
+    }
+
+    /// What begins at its arrival (`XREAD $`) waits for a connection that is about to be there, and for no other: what is added meanwhile it
+    /// would not be told of. One that came before may have taken that connection.
+    fn refuse_late_arrivals(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
+        while let Some(blocked) = self.nodes.get(node).and_then(NodeQueue::late_arrival) {
+            let Some(BlockedRequest { row, release, .. }) = self.requests.get(blocked) else { return };
+            let (row, release) = (*row, *release);
+            if env.is_held_at(node, row) {
+                return;
+            }
+            let error = error_text::no_blocking_connection(&env.lanes.nodes[node].name);
+            self.leave_queue(node, blocked);
+            match release {
+                Some(release) => self.finish_released(env, blocked, release),
+                None => self.fail_blocked(env, blocked, error),
+            }
+        }
+    }
+
+    fn give_connections(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
         loop {
             let Self { requests, nodes, .. } = &*self;
             let Some(list) = nodes.get(node) else { return };
@@ -414,11 +432,6 @@ impl Blocking {
                 if let Some(place) = own {
                     self.end_wait_on_own(env, node, place, lane);
                 }
-                match release {
-                    // Nothing was taken for it.
-                    Some(Release::Moved) if kind.is_null() => self.ask_again(env, blocked),
-                    _ => self.finish_blocked(env, blocked, kind, &reply),
-                }
                 match env.lanes.find(lane).filter(|_| own.is_none()) {
                     Some(place) if env.lanes[place].up.tickets().is_empty() => {
                         if let Some(connection) = self.connection(node, lane) {
@@ -427,6 +440,11 @@ impl Blocking {
                     }
                     Some(place) => env.close_lane(place),
                     None => {}
+                }
+                match release {
+                    // Nothing was taken for it.
+                    Some(Release::Moved) if kind.is_null() => self.ask_again(env, blocked),
+                    _ => self.finish_blocked(env, blocked, kind, &reply),
                 }
                 self.forget_lost(env, node);
                 self.serve_queue(env, node);

@@ -5,7 +5,7 @@
 
 use crate::blocking::fairness::Takers;
 use crate::blocking::parking::Parking;
-use crate::blocking::request::{BlockedRequest, State};
+use crate::blocking::request::{BlockedRequest, State, begins_at_arrival};
 use crate::blocking::returns::Returns;
 use crate::env::{Env, waiting_due_us};
 use crate::ids::{Handle, LaneHandle, LaneKeyId, NodeId, PerNode};
@@ -42,6 +42,8 @@ impl Connection {
 pub(crate) struct NodeQueue {
     /// By their turns.
     pub(crate) queue: BTreeMap<u64, Handle>,
+    /// The turns of those that begin at their arrival, see [`begins_at_arrival`].
+    about_now: BTreeSet<u64>,
     /// The order of these requests by keys.
     takers: Takers,
     pub(crate) connections: Vec<Connection>,
@@ -62,6 +64,15 @@ impl NodeQueue {
     /// How many connections are being dialled.
     pub(crate) fn coming(&self) -> usize {
         self.connections.iter().filter(|c| c.is_coming).count()
+    }
+
+    /// The first request that begins at its arrival and for which no connection is free or being dialled: as many came before it.
+    pub(crate) fn late_arrival(&self) -> Option<Handle> {
+        let last = self.about_now.last()?;
+        let at_hand = self.connections.iter().filter(|c| c.is_coming || c.is_free()).count();
+        // Those of clients with connections of their own wait here during a pause alone.
+        let first = self.queue.keys().nth(at_hand).filter(|first| *first <= last)?;
+        self.queue.get(self.about_now.range(first..).next()?).copied()
     }
 
     /// The next few of the requests that are first for a key, round robin.
@@ -150,7 +161,11 @@ impl Blocking {
             self.stood_for.push(home);
         }
         let (node, turn, due_us) = (blocked.node, blocked.turn, blocked.due_us);
-        self.at(node).takers.enter(&blocked);
+        let list = self.at(node);
+        list.takers.enter(&blocked);
+        if begins_at_arrival(blocked.row, blocked.args.as_args()) {
+            list.about_now.insert(turn);
+        }
         let handle = self.requests.insert(blocked);
         self.at(node).queue.insert(turn, handle);
         self.deadlines.extend(due_us.map(|at| (at, handle)));
@@ -183,6 +198,7 @@ impl Blocking {
         let Self { requests, nodes, .. } = self;
         let (Some(blocked), Some(list)) = (requests.get(blocked), nodes.get_mut(node)) else { return Vec::new() };
         list.queue.remove(&blocked.turn);
+        list.about_now.remove(&blocked.turn);
         let next = list.takers.leave(blocked);
         next.into_iter().filter_map(|turn| list.queue.get(&turn).copied()).collect()
     }

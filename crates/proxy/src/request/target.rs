@@ -125,7 +125,7 @@ impl<E: Execute> Env<E> {
     }
 
     /// The same for a request that waits. It waits where others write, so no replica is asked.
-    fn choose_waiting_node(&self, index: ClientId, routes: &Routes, place: Place) -> NodeId {
+    pub(crate) fn choose_waiting_node(&self, index: ClientId, routes: &Routes, place: Place) -> NodeId {
         let node = NodeId::at(place.node);
         let watches = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::PINNED));
         if watches || !self.lanes.nodes[node].is_out() || routes.dead_node(place.route) != DeadNode::Next {

@@ -3,8 +3,10 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
+use crate::watching::with_replica;
 use respool_connection::{ConnId, Machine, Service};
-use respool_proxy::{Config, Mail, Timeouts};
+use respool_proxy::{Config, LaneLimits, Mail, Timeouts};
+use respool_route::{DeadNode, Reads};
 use std::sync::Arc;
 
 const PAUSE_US: u64 = 2_000_000;
@@ -182,4 +184,30 @@ fn a_reload_amid_a_pause_takes_another_time_and_loses_nothing() {
     assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
     bench.connect();
     assert!(bench.who_heard("INCR key").is_some());
+}
+
+#[test]
+fn what_waits_at_a_primary_is_held_with_it_alone() {
+    let follow = ["XREAD", "BLOCK", "0", "STREAMS", "s", "$"];
+    for (paused, is_held) in [("replica", false), ("node-0", true)] {
+        let lanes = LaneLimits { blocking_max: 1, ..LaneLimits::default() };
+        let mut bench = Bench::proxy(Config { lanes, ..with_replica(1, Reads::Replica, DeadNode::Error) });
+        let operator = bench.accept();
+        assert_eq!(bench.answer(operator, &["PROXY", "PAUSE", paused]), "+OK\r\n");
+        let explained = bench.answer(operator, &[&["PROXY", "EXPLAIN"][..], &follow].concat());
+        assert!(explained.contains("$5\r\nnodes\r\n*1\r\n$6\r\nnode-0\r\n"), "{explained}");
+        let clients = [(), ()].map(|()| bench.accept());
+        clients.iter().for_each(|client| bench.ask(*client, &follow));
+        assert_eq!(bench.dialling.is_empty(), is_held, "{paused} is paused");
+        if is_held {
+            assert_eq!(bench.answer(operator, &["PROXY", "RESUME"]), "+OK\r\n");
+        }
+        // There is one connection to wait on.
+        let told = clients.map(|client| bench.heard(client));
+        assert!(told[0].is_empty() && told[1].starts_with("-ERR all connections to node node-0"), "{told:?}");
+        let node = bench.connect()[0];
+        bench.send(node, b":7\r\n");
+        assert_eq!(bench.node_of(node), 0);
+        assert_eq!(requests(&bench.heard(node)), ["CLIENT ID", "XREAD BLOCK 0 STREAMS s $"]);
+    }
 }

@@ -79,7 +79,7 @@ impl Crowd {
 #[test]
 fn a_client_that_takes_nothing_goes_one_that_reads_gets_all() {
     let mut crowd = Crowd::new(12, TAKES_NOTHING_US);
-    for _ in 0..6_000 {
+    for _ in 0..12_000 {
         crowd.step(&[3, 7], 150_000, 1_000);
     }
     crowd.assert_bounded();

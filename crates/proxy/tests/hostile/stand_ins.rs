@@ -4,7 +4,7 @@ use crate::NoEngine;
 use crate::bench::{Bench, requests};
 use crate::support::config;
 use respool_connection::ConnId;
-use respool_proxy::{Budgets, Config};
+use respool_proxy::{Budgets, Config, LaneLimits};
 use respool_route::{DeadNode, Pool, Routes};
 use std::sync::Arc;
 
@@ -128,6 +128,33 @@ fn what_waits_at_a_stand_in_goes_home_when_the_node_is_back() {
     assert_eq!(scene.bench.heard(client), "", "it knows nothing of all that");
     scene.bench.send(waits, format!("*2\r\n${}\r\n{}\r\n$1\r\nx\r\n", scene.key.len(), scene.key).as_bytes());
     assert!(scene.bench.heard(client).ends_with("$1\r\nx\r\n"));
+}
+
+#[test]
+fn who_follows_a_stream_is_told_that_others_take_its_connection() {
+    let lanes = LaneLimits { blocking_max: 1, ..LaneLimits::default() };
+    let mut scene = Scene::with(Config { lanes, ..with_next() });
+    let pop = format!("BLPOP {} 0", scene.key);
+    let (client, follower) = (scene.client, scene.bench.accept());
+    scene.bench.ask(follower, &["GET", &scene.key.clone()]);
+    scene.listen(false);
+    let shared = scene.was_asked(1, &format!("GET {}", scene.key)).expect("the stand-in is asked");
+    scene.bench.send(shared, b"$-1\r\n");
+    scene.bench.heard(follower);
+    scene.bench.ask(client, &["BLPOP", &scene.key.clone(), "0"]);
+    scene.listen(false);
+    let waits = scene.was_asked(1, &pop).expect("the stand-in is asked");
+    scene.listen(true);
+    let unblock = scene.was_asked(1, "CLIENT UNBLOCK 7").expect("it is let go, once its node is back");
+    // A connection is dialled for what is added from now on, and BLPOP has come before.
+    scene.bench.ask(follower, &["XREAD", "BLOCK", "0", "STREAMS", &scene.key.clone(), "$"]);
+    assert_eq!(scene.bench.dialling.len(), 1);
+    scene.bench.send(unblock, b":1\r\n");
+    scene.bench.send(waits, b"*-1\r\n");
+    let told = scene.bench.heard(follower);
+    assert!(told.starts_with("-ERR all connections to node node-0 on which commands may wait are taken"), "{told:?}");
+    scene.listen(true);
+    assert!(scene.was_asked(0, &pop).is_some(), "{:?}", scene.asked);
 }
 
 /// What happens between the parts of a large request that a stand-in is sent.

@@ -10,7 +10,7 @@ use respool_route::{DeadNode, NodePlace, Pool, Reads, Rewrite, Route, Routes, Wh
 use std::sync::Arc;
 
 /// `nodes` of one pool, and behind them a replica of the first, by a route that reads from replicas.
-fn with_replica(nodes: usize, reads: Reads, dead_node: DeadNode) -> Config {
+pub(crate) fn with_replica(nodes: usize, reads: Reads, dead_node: DeadNode) -> Config {
     let mut config = config(nodes, 1);
     let endpoint = Arc::new(Endpoint::Embedded { index: nodes });
     config.nodes.push(NodeConfig { name: "replica".to_owned(), endpoint, credentials: None });

@@ -59,6 +59,7 @@ impl<E: Execute> Env<E> {
                 // Those who were let go on may have left since, and brought nothing that others are let go on behind.
                 is_busy = true;
                 self.release_throttled(lane);
+                self.release_overdue(lane);
             }
             let this = &self.lanes[lane];
             match this.up.phase() {

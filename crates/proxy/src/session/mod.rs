@@ -214,6 +214,8 @@ pub(crate) struct SessionDetails {
     pub(crate) runs_ahead: bool,
     /// The number of the last halt of its reading, counted over all clients of the worker.
     pub(crate) halted: u64,
+    /// Since when what has been read of it waits for room at a node; 0: it does not.
+    pub(crate) roomless_us: u64,
     /// A PUBLISH of it may be outstanding. Cleared lazily, see `has_messages_under_way`.
     pub(crate) has_published: bool,
     /// The state of the timeout of its held requests.
@@ -316,6 +318,12 @@ impl Session {
     #[inline]
     pub(crate) fn reply_bytes(&self) -> usize {
         self.down.waiting_bytes() + self.gathered_bytes
+    }
+
+    /// Whether what has been read of it waits for room at a node since then, or for longer.
+    pub(crate) fn has_no_room_since(&self, due_us: Option<u64>) -> bool {
+        let since_us = self.details.roomless_us;
+        since_us > 0 && due_us.is_some_and(|due_us| since_us <= due_us)
     }
 
     /// Whether it has been answered an EXEC in part.

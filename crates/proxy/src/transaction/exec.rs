@@ -111,8 +111,7 @@ impl<E: Execute> Env<E> {
             && let Some(flow) = self.own_nodes(index, &[node])
         {
             if flow != Flow::Again {
-                self.clients.discard_queued(index);
-                self.clients.strand(index, has_select);
+                self.end_refused_exec(index, has_select);
             }
             return Some(flow);
         }
@@ -126,6 +125,9 @@ impl<E: Execute> Env<E> {
             && !is_private
             && let Some(flow) = self.wait_for_room_at(index, node)
         {
+            if flow != Flow::Again {
+                self.end_refused_exec(index, has_select);
+            }
             return Some(flow);
         }
         if (is_private || has_own) && self.clients.settle_before(index).is_none() {
@@ -392,10 +394,15 @@ impl<E: Execute> Env<E> {
 
     /// What a client has queued is not executed, and it watches nothing any more. `has_select`: it was to select a database by it.
     fn refuse_queued(&mut self, index: ClientId, has_select: bool, error: impl Into<ErrorReply>) -> Flow {
+        self.end_refused_exec(index, has_select);
+        self.refuse(index, error)
+    }
+
+    /// EXEC is refused: the block is not executed, and its client watches nothing any more.
+    fn end_refused_exec(&mut self, index: ClientId, has_select: bool) {
         self.clients.discard_queued(index);
         self.leave_watches(index);
         self.clients.strand(index, has_select);
-        self.refuse(index, error)
     }
 
     /// A block has run on a private connection, or tried to.

@@ -141,3 +141,120 @@ fn many_that_ask_at_once_wait_for_a_node_that_is_well() {
     let answers = burst(config(2, 1), &block);
     assert!(answers.iter().all(|answer| answer == "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n"), "{answers:?}");
 }
+
+/// A node that takes nothing, whose queue is full of what another client has asked, and a client that has been connected.
+struct Full {
+    bench: Bench<NoEngine>,
+    filler: ConnId,
+    client: ConnId,
+    node: ConnId,
+    /// What the filler has asked.
+    sets: Vec<u8>,
+}
+
+const FULL: &str = "-ERR node node-0 is overloaded: too many bytes wait for it; the command was not sent\r\n";
+
+impl Full {
+    fn new() -> Self {
+        let (mut bench, filler, node) = Bench::connected(config(1, 1));
+        let client = bench.accept();
+        bench.ask(client, &["GET", "key"]);
+        bench.heard(node);
+        bench.send(node, b"$-1\r\n");
+        bench.heard(client);
+        bench.read_on(node, 0);
+        let large = "v".repeat(50_000);
+        let sets = request(&["SET", "filled", &large]).repeat(6);
+        bench.send(filler, &sets);
+        Self { bench, filler, client, node, sets }
+    }
+
+    /// So much time passes, in which the node takes a byte now and then: it is not silent.
+    fn pass(&mut self, us: u64) {
+        for _ in 0..10 {
+            self.bench.read_on(self.node, 1);
+            self.bench.wait(us / 10);
+            self.bench.turn(|_| ());
+        }
+    }
+
+    /// The node takes and does everything. Gives what it has been asked.
+    fn go_on(&mut self) -> Vec<String> {
+        self.bench.read_on(self.node, usize::MAX);
+        let (mut all, mut heard) = (Vec::new(), String::new());
+        for _ in 0..20 {
+            heard.push_str(&self.bench.heard(self.node));
+            let asked = requests(&heard);
+            let whole: usize = asked.iter().map(|words| request(&words.split(' ').collect::<Vec<_>>()).len()).sum();
+            heard.drain(..whole);
+            let replies = asked.iter().map(|words| match words.split(' ').next() {
+                Some("GET") => "$-1\r\n",
+                Some("MULTI") => "+OK\r\n",
+                Some("EXEC") => "*1\r\n+OK\r\n",
+                _ => "+OK\r\n",
+            });
+            let replies: String = replies.collect();
+            self.bench.send(self.node, replies.as_bytes());
+            all.extend(asked.into_iter().map(|words| words.chars().take(20).collect()));
+        }
+        all
+    }
+}
+
+#[test]
+fn what_finds_no_room_within_the_timeout_is_refused() {
+    let large = "v".repeat(50_000);
+    for (words, replies) in [
+        (&[&["SET", "k", &large][..]][..], &[FULL][..]),
+        (&[&["PING"], &["SET", "k", &large], &["ECHO", "a"]], &["+PONG\r\n", FULL, "$1\r\na\r\n"]),
+        // What has been read behind it has waited as long.
+        (&[&["SET", "k", "1"], &["GET", "k"]], &[FULL, FULL]),
+        (&[&["MSET", "k", "1", "l", "2"]], &[FULL]),
+        (&[&["CLIENT", "REPLY", "SKIP"], &["SET", "k", "1"], &["ECHO", "b"]], &["$1\r\nb\r\n"]),
+        (&[&["CLIENT", "REPLY", "OFF"], &["SET", "k", "1"], &["CLIENT", "REPLY", "ON"]], &["+OK\r\n"]),
+        (
+            &[&["MULTI"], &["SET", "k", &large], &["EXEC"], &["EXEC"], &["GET", "k"]],
+            &["+OK\r\n", "+QUEUED\r\n", FULL, "-ERR EXEC without MULTI\r\n", FULL],
+        ),
+    ] {
+        let mut full = Full::new();
+        let asked: Vec<u8> = words.iter().flat_map(|words| request(words)).collect();
+        let client = full.client;
+        full.bench.send(client, &asked);
+        full.pass(450_000);
+        let before = full.bench.heard(client);
+        assert!(!before.contains("overloaded"), "its time is not over: {before}");
+        full.pass(100_000);
+        let heard = before + &full.bench.heard(client);
+        assert_eq!(heard, replies.concat(), "{words:?}");
+        let done = full.go_on();
+        assert!(done.iter().all(|words| words.starts_with("SET filled")), "{words:?}: {done:?}");
+        // It was sent, and was late.
+        let told = full.bench.heard(full.filler);
+        assert_eq!(told.matches("did not answer within 500 ms").count(), 6, "{told}");
+        full.bench.ask(client, &["SET", "later", "1"]);
+        assert_eq!(full.go_on(), ["SET later 1"], "{words:?}");
+        assert_eq!(full.bench.heard(client), "+OK\r\n", "{words:?}: the next reply is to the next request");
+    }
+}
+
+#[test]
+fn who_waited_for_room_before_has_its_time_once_more() {
+    let mut full = Full::new();
+    let client = full.client;
+    full.bench.ask(client, &["SET", "k", "1"]);
+    full.pass(300_000);
+    let done = full.go_on();
+    assert_eq!(done.last().map(|words| &**words), Some("SET k 1"), "{done:?}");
+    assert_eq!(full.bench.heard(client), "+OK\r\n");
+    full.bench.heard(full.filler);
+    full.bench.pass(300_000);
+    full.bench.read_on(full.node, 0);
+    let sets = full.sets.clone();
+    full.bench.send(full.filler, &sets);
+    full.bench.ask(client, &["SET", "k", "2"]);
+    full.pass(400_000);
+    assert_eq!(full.bench.heard(client), "", "it has not waited for so long");
+    full.pass(200_000);
+    assert_eq!(full.bench.heard(client), FULL);
+}

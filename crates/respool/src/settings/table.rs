@@ -220,7 +220,7 @@ rows! {
     /// How long a node may take to answer a request, from the moment it was sent.
     RequestTimeout {
         name: "request_timeout", group: Group::Timeouts, reload: Reload::Live, kind: millis(1, HOUR), absent: Some("off"), default: "5s",
-        more: "A late request is answered with an error and only that request: its reply is swallowed when it comes. Time in which the process was not scheduled, or stood still, is not counted as the node's.",
+        more: "A late request is answered with an error and only that request: its reply is swallowed when it comes. Time in which the process was not scheduled, or stood still, is not counted as the node's. What has been read of a client and finds no room at its node for so long (`node_queue_bytes`) is refused as `overloaded`, and so is what had been read behind it and finds none: nothing of it has been sent.",
     }
     /// How long a node that owes replies may say nothing before its connection is replaced.
     NodeSilenceTimeout {

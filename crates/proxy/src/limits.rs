@@ -132,6 +132,10 @@ pub const GATHERED_BYTES_MIN: usize = 256;
 /// may be held for that client, in bytes.
 pub const PART_LOOKED_AT_BYTES: usize = 64 * 1024;
 
+/// Bytes of the longest reply to what the proxy asks by itself, for no client in particular. The longest are descriptions of commands, of some
+/// tens of thousands.
+pub const INTERNAL_REPLY_BYTES_MAX: usize = 4 << 20;
+
 /// Scripts that one connection remembers to have given its node for transactions; at more it begins anew.
 pub const SCRIPTS_GIVEN_MAX: usize = 1024;
 
@@ -411,7 +415,7 @@ pub const RETURN_AGAIN_US: u64 = 100_000;
 /// of being served, or while their node is away.
 pub const RETURNS_MAX: usize = 10_000;
 
-/// The same in bytes.
+/// The same in bytes, with what is still arriving for such clients.
 pub const RETURNS_BYTES_MAX: usize = 64 << 20;
 
 /// How long a request whose client has closed its side may take to reach its node, in microseconds. It is asked there once, and

@@ -119,7 +119,7 @@ impl<E: Execute> Worker<E> {
                 Ended::Select { selecting, class, is_certain, error } => {
                     self.env.miss_select(&mut self.subscriptions, selecting, class, is_certain, &error);
                 }
-                Ended::Wait { lane } => self.blocking.hand_over(&mut self.env, lane),
+                Ended::Wait { lane } => self.blocking.take_large_part(&mut self.env, lane),
                 Ended::Client { client, subscriber, blocked } => {
                     self.dedicated.handle_client_gone(&mut self.env, client);
                     self.blocking.release_all_of(&mut self.env, blocked);

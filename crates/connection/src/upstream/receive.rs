@@ -129,6 +129,11 @@ impl<T: Ticket, O: Outbox> Upstream<T, O> {
         self.tickets.abandon_front()
     }
 
+    /// Whether what has begun to arrive is a push: it belongs to no ticket.
+    pub fn is_push_arriving(&self) -> bool {
+        !self.reader.is_streaming && self.reader.partial.first() == Some(&b'>')
+    }
+
     /// The reply that is arriving belongs to another ticket from now on, which may take it in pieces.
     pub fn readdress(&mut self, ticket: T) {
         if let Some(front) = self.tickets.front_mut() {

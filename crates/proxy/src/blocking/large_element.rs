@@ -3,7 +3,9 @@
 //! ```text
 //!   [waits at node] -- a part of the reply, and it is large --> [answered in pieces] -- its end --> the connection is closed
 //!          |                                                      read as fast as the client reads
-//!          '-- its request has been cancelled: the reply is buffered as a whole, and the element is put back if the client has disconnected
+//!          '-- its request has been cancelled, or its reply is proved, converted or not wanted: it is collected, within bounds
+//!                                            |                        '-- too much: the connection is closed, the element is lost
+//!                                            '-- whole: answered, or put back if the client has disconnected
 //! ```
 //!
 //! What waits is answered by a task, which reads the reply before the client does and has it as a whole until then. That much memory would
@@ -11,35 +13,71 @@
 //! leaves: it answers what it owes and takes nothing more. An element of which the client has been given a part is not put back if the
 //! client leaves, as a server that has begun to write it does not.
 
+use crate::blocking::put_back::TOO_MUCH;
 use crate::blocking::queue::Blocking;
-use crate::blocking::request::{BlockedRequest, State, Target};
+use crate::blocking::request::{BlockedRequest, Target};
 use crate::env::Env;
-use crate::ids::{Asker, LaneHandle, LaneId};
+use crate::ids::{Asker, Handle, LaneHandle, LaneId};
+use crate::limits::INTERNAL_REPLY_BYTES_MAX;
 use crate::pool::LaneUse;
 use crate::reply::owner::Owner;
 use respool_command::Execute;
 
 impl Blocking {
-    /// A part of a large reply to a request that waits has come.
+    /// A part of a large reply has come on a connection on which requests wait.
     #[cold]
-    pub(crate) fn hand_over(&mut self, env: &mut Env<impl Execute>, lane: LaneHandle) {
-        let is_on_it = |this: &BlockedRequest| this.state == State::Sent(lane) && this.release.is_none();
-        let mut sent = self.sent.iter().copied();
-        let Some(blocked) = sent.find(|blocked| self.requests.get(*blocked).is_some_and(is_on_it)) else { return };
-        let Some(BlockedRequest { target: Target::Client { asker }, node, .. }) = self.requests.get(blocked) else {
-            return;
-        };
+    pub(crate) fn take_large_part(&mut self, env: &mut Env<impl Execute>, lane: LaneHandle) {
+        let Some(blocked) = self.sent.get(&lane).copied() else { return bound_number(env, lane) };
+        if !self.hand_over(env, lane, blocked) {
+            self.bound_collected(env, lane, blocked);
+        }
+    }
+
+    /// The client of a request gets what comes as it comes, if it can be.
+    fn hand_over(&mut self, env: &mut Env<impl Execute>, lane: LaneHandle, blocked: Handle) -> bool {
+        let Some(this) = self.requests.get(blocked).filter(|this| this.release.is_none()) else { return false };
+        let BlockedRequest { target: Target::Client { asker }, node, .. } = this else { return false };
         let (asker, node) = (*asker, *node);
         // What a question about it was answered is not known yet.
         let is_asked = self.connection(node, lane).is_none_or(|connection| connection.unblocks > 0);
         if is_asked || !env.leave_to_asker(lane, asker) {
-            return;
+            return false;
         }
         self.at(node).connections.retain(|connection| connection.lane != lane);
         if let Some(this) = self.remove(blocked) {
             env.clients.forget_blocked(asker.session.index, blocked, this.held_bytes);
         }
         self.serve_queue(env, node);
+        true
+    }
+
+    /// Bounds what is collected of a reply: for a client that gets it by what may be held for that client, for one that has left by what may
+    /// be on its way back. What nobody gets and nothing undoes is not kept.
+    fn bound_collected(&mut self, env: &mut Env<impl Execute>, lane: LaneHandle, blocked: Handle) {
+        let (Some(place), Some(this)) = (env.lanes.find(lane), self.requests.get(blocked)) else { return };
+        let (node, bytes) = (this.node, env.lanes[place].up.partial_bytes());
+        let can_be_undone = this.can_be_undone();
+        let (is_fit, is_lost) = match this.target {
+            Target::Client { asker } if env.clients.sessions.get(asker.session).is_some() && !this.is_put_back() => {
+                (asker.is_wanted && env.clients.has_room(asker.session, bytes), asker.is_wanted && can_be_undone)
+            }
+            _ => (can_be_undone && self.returns.note_arriving(lane, bytes), can_be_undone),
+        };
+        if is_fit {
+            return;
+        }
+        if is_lost {
+            self.lose(env, node, TOO_MUCH);
+        }
+        env.abandon_partial(place);
+    }
+}
+
+/// Bounds what a node says its number of a connection is.
+fn bound_number(env: &mut Env<impl Execute>, lane: LaneHandle) {
+    let Some(place) = env.lanes.find(lane) else { return };
+    if env.lanes[place].up.partial_bytes() > INTERNAL_REPLY_BYTES_MAX {
+        env.abandon_partial(place);
     }
 }
 
@@ -57,7 +95,7 @@ impl<E: Execute> Env<E> {
         {
             return false;
         }
-        self.tasks.forget(crate::ids::Handle { index: task, generation });
+        self.tasks.forget(Handle { index: task, generation });
         self.hand_lane_over(place, asker);
         true
     }

@@ -373,7 +373,8 @@ impl Blocking {
         // Otherwise it stands in the queue as before.
         let Some(lane) = self.lane_to_look(env, node, class) else { return };
         let handle = env.lanes.handle(lane);
-        let task = env.tasks.begin(NodeQuery::new(NodeQueryPurpose::Try { blocked, lane: handle }));
+        let query = NodeQuery::new(NodeQueryPurpose::Try { blocked, lane: handle });
+        let task = env.tasks.begin(NodeQuery { reply_bytes_max: Some(env.config.budgets.client_output_hard), ..query });
         let Env { lanes, clients, now, .. } = env;
         let Some(this) = self.requests.get_mut(blocked) else { return };
         this.state = State::Tried;
@@ -409,9 +410,8 @@ impl Blocking {
                     connection.is_coming = false;
                     place = Some(node);
                 }
-                let is_released = |w: &BlockedRequest| w.state == State::Sent(lane) && w.release.is_some();
-                let mut sent = self.sent.iter().copied();
-                if let Some(blocked) = sent.find(|w| self.requests.get(*w).is_some_and(is_released)) {
+                let is_released = |w: &Handle| self.requests.get(*w).is_some_and(|w| w.release.is_some());
+                if let Some(blocked) = self.sent.get(&lane).copied().filter(is_released) {
                     self.unblock(env, blocked);
                 }
                 if let Some(node) = place {
@@ -420,6 +420,7 @@ impl Blocking {
                 }
             }
             NodeQueryPurpose::Request { blocked, lane } => {
+                self.returns.end_arriving(lane);
                 let Some(this) = self.requests.get_mut(blocked) else { return };
                 if wait.is_lost && this.release == Some(Release::HalfClosed) {
                     // What has become of it is not known: it may have been waiting.
@@ -547,7 +548,7 @@ impl Blocking {
         }
         let is_served = this.is_served_by(kind, reply);
         let drops_client = this.release.is_some_and(Release::drops_client);
-        let has_waited = this.release == Some(Release::Vanished);
+        let has_waited = this.is_put_back();
         let index = match this.target {
             Target::Client { asker } => {
                 let is_there = env.clients.sessions.get_mut(asker.session).is_some();
@@ -620,7 +621,7 @@ impl Blocking {
         let now_us = env.now.mono_us;
         let due_us = env.lag.due_us(now_us, env.config.timeouts.response_us);
         let (mut stuck, mut asked) = (Vec::new(), Vec::new());
-        for handle in self.sent.iter().copied() {
+        for handle in self.sent.values().copied() {
             let Some(blocked) = self.requests.get(handle) else { continue };
             if blocked.release.is_some() {
                 asked.push(handle);
@@ -641,7 +642,7 @@ impl Blocking {
         // Who waits at a node needs no look at the clock, but for being asked back.
         is_any_coming
             || requests.len() > sent.len()
-            || sent.iter().any(|w| requests.get(*w).is_some_and(|w| w.release.is_some()))
+            || sent.values().any(|w| requests.get(*w).is_some_and(|w| w.release.is_some()))
     }
 
     /// Ends connections whose nodes are too long silent about their numbers: those in the queue would wait for them, and no others

@@ -18,6 +18,8 @@ pub(crate) struct NodeQuery {
     pub(crate) is_lost: bool,
     /// The node has taken the MULTI of a try.
     pub(crate) has_begun: bool,
+    /// Bytes of what is tried for a client that its reply may have.
+    pub(crate) reply_bytes_max: Option<usize>,
 }
 
 /// What for.
@@ -42,7 +44,7 @@ pub(crate) const QUEUE: u16 = 3;
 
 impl NodeQuery {
     pub(crate) fn new(purpose: NodeQueryPurpose) -> Self {
-        Self { purpose, reply: None, is_lost: false, has_begun: false }
+        Self { purpose, reply: None, is_lost: false, has_begun: false, reply_bytes_max: None }
     }
 
     fn feed(&mut self, step: u16, kind: ReplyKind, reply: &[u8]) -> Progress {
@@ -131,6 +133,10 @@ impl InternalTask for NodeQuery {
         self.reply = Some((ReplyKind::Error, lost.error.as_bytes().to_vec()));
         self.is_lost = true;
         Progress::Through
+    }
+
+    fn reply_bytes_max(&self) -> Option<usize> {
+        self.reply_bytes_max
     }
 }
 

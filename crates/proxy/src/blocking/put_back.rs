@@ -19,9 +19,13 @@ use crate::blocking::request::BlockedRequest;
 use crate::blocking::returns::{Outcome, Return, Returning};
 use crate::env::Env;
 use crate::hooks::Event;
+use crate::ids::NodeId;
 use crate::limits::{RETURN_AGAIN_US, RETURN_US_MAX, RETURNS_BYTES_MAX, RETURNS_MAX};
 use respool_command::Execute;
 use respool_wire::encode_request;
+
+/// Why an element is lost that does not fit beside others.
+pub(crate) const TOO_MUCH: &[u8] = b"too much waits to be put back";
 
 impl Blocking {
     /// The client left before it could get what was taken for it. `false`: there is nothing to put back.
@@ -32,7 +36,7 @@ impl Blocking {
         let what = Return { node: blocked.node, class: blocked.class.clone(), request, bytes, until_us };
         let returns = &mut self.returns;
         if returns.count >= RETURNS_MAX || returns.bytes + bytes > RETURNS_BYTES_MAX {
-            self.lose(env, &what, b"too much waits to be put back");
+            self.lose(env, what.node, TOO_MUCH);
             return true;
         }
         returns.count += 1;
@@ -108,13 +112,14 @@ impl Blocking {
 
     fn give_up_return(&mut self, env: &mut Env<impl Execute>, what: &Return, why: &[u8]) {
         self.forget_return(env, what);
-        self.lose(env, what, why);
+        self.lose(env, what.node, why);
     }
 
-    fn lose(&mut self, env: &mut Env<impl Execute>, what: &Return, why: &[u8]) {
+    /// What was taken at a node is lost.
+    pub(crate) fn lose(&mut self, env: &mut Env<impl Execute>, node: NodeId, why: &[u8]) {
         env.counters.elements_lost.add(1);
         let Some(untold) = self.returns.lines.may_tell(env.now.mono_us) else { return };
-        let node = env.lanes.nodes.get(what.node).map_or_else(String::new, |node| node.name.clone());
+        let node = env.lanes.nodes.get(node).map_or_else(String::new, |node| node.name.clone());
         let why = String::from_utf8_lossy(why).into_owned();
         env.shared.hooks.tell(&Event::ElementLost { node, worker: env.number, why, untold });
     }

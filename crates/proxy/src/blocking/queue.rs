@@ -102,8 +102,8 @@ pub(crate) struct Blocking {
     /// Those of them that an engine in this process has parked.
     pub(crate) parking: Parking,
     pub(crate) nodes: PerNode<NodeQueue>,
-    /// Those who wait at a node.
-    pub(crate) sent: BTreeSet<Handle>,
+    /// Those who wait at a node, by the connections on which they do.
+    pub(crate) sent: BTreeMap<LaneHandle, Handle>,
     /// Nodes in whose place requests wait at others, each once.
     pub(crate) stood_for: Vec<NodeId>,
     /// When the time of those runs out who have no connection, by [`crate::env::waiting_us`].
@@ -222,7 +222,7 @@ impl Blocking {
     pub(crate) fn note_sent(&mut self, blocked: Handle, lane: LaneHandle) {
         let Some(this) = self.requests.get_mut(blocked) else { return };
         this.state = State::Sent(lane);
-        self.sent.insert(blocked);
+        self.sent.insert(lane, blocked);
         if let Some(at) = this.due_us {
             self.deadlines.remove(&(at, blocked));
         }
@@ -263,7 +263,11 @@ impl Blocking {
     pub(crate) fn remove(&mut self, blocked: Handle) -> Option<BlockedRequest> {
         self.requests.get(blocked)?;
         let gone = self.requests.remove(blocked.index)?;
-        self.sent.remove(&blocked);
+        if let State::Sent(lane) = gone.state
+            && self.sent.get(&lane) == Some(&blocked)
+        {
+            self.sent.remove(&lane);
+        }
         if let Some(at) = gone.due_us {
             self.deadlines.remove(&(at, blocked));
         }

@@ -170,6 +170,18 @@ impl BlockedRequest {
         self.deadline_us.is_some() || timeout.is_some_and(is_zero)
     }
 
+    /// Whether its client has left after it had waited: what it takes is put back.
+    pub(crate) fn is_put_back(&self) -> bool {
+        self.release == Some(Release::Vanished)
+    }
+
+    /// Whether its reply has something that was taken, and that can be put back.
+    pub(crate) fn can_be_undone(&self) -> bool {
+        let command = self.row.command;
+        let is_pop = matches!(command, Command::List(L::Blpop | L::Brpop | L::Blmpop));
+        is_pop || matches!(command, Command::SortedSet(Z::Bzpopmin | Z::Bzpopmax | Z::Bzmpop))
+    }
+
     /// The request that undoes a reply that was not delivered, if it took anything away. What was moved is where it was to go,
     /// and what a group has read is still owed to its reader. A member that has been added again meanwhile keeps its new score.
     pub(crate) fn undo(&self, reply: &[u8]) -> Option<ArgsBuf> {

@@ -1,7 +1,8 @@
 //! What was taken for clients that had left and is on its way back.
 
 use crate::error_reply::ErrorReply;
-use crate::ids::{LaneKeyId, NodeId};
+use crate::ids::{LaneHandle, LaneKeyId, NodeId};
+use crate::limits::RETURNS_BYTES_MAX;
 use crate::nodes::moves::Moves;
 use crate::pool::key_id::LaneKeyUse;
 use crate::reply::progress::{LostReply, Progress};
@@ -9,7 +10,7 @@ use crate::reply::task::{InternalTask, TaskLoss, TaskReply};
 use crate::session::disconnect_log::DisconnectLog;
 use crate::session::table::Clients;
 use respool_wire::{ArgsBuf, ReplyKind};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Errors of nodes that will take the request at another time.
 const NOT_NOW: [&[u8]; 9] = [
@@ -107,6 +108,9 @@ pub(crate) struct Returns {
     pub(crate) bytes: usize,
     /// How many there are of both.
     pub(crate) count: usize,
+    /// Bytes that have come so far of what is to be put back once it is whole, by its connection.
+    arriving: BTreeMap<LaneHandle, usize>,
+    arriving_bytes: usize,
     pub(crate) again_us: u64,
     pub(crate) lines: DisconnectLog,
 }
@@ -114,6 +118,18 @@ pub(crate) struct Returns {
 impl Returns {
     pub(crate) fn len(&self) -> usize {
         self.count
+    }
+
+    /// So many bytes have come so far of what is to be put back. Returns whether they fit beside all others.
+    pub(crate) fn note_arriving(&mut self, lane: LaneHandle, bytes: usize) -> bool {
+        let before = self.arriving.insert(lane, bytes).unwrap_or(0);
+        self.arriving_bytes = self.arriving_bytes - before + bytes;
+        self.bytes + self.arriving_bytes <= RETURNS_BYTES_MAX
+    }
+
+    /// Nothing more comes of it.
+    pub(crate) fn end_arriving(&mut self, lane: LaneHandle) {
+        self.arriving_bytes -= self.arriving.remove(&lane).unwrap_or(0);
     }
 
     /// Other nodes are configured.

@@ -15,7 +15,7 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, Handle, LaneId};
 use crate::interfaces::changed_keys::LostListener;
-use crate::limits::{PIECES_QUEUE_BYTES, THROTTLED_BYTES_MIN};
+use crate::limits::{INTERNAL_REPLY_BYTES_MAX, PIECES_QUEUE_BYTES, THROTTLED_BYTES_MIN};
 use crate::nodes::health_checks::End;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::reply::missed_select::why_missed;
@@ -165,11 +165,16 @@ impl<E: Execute> Env<E> {
     /// that client, the client is told so, and the rest is swallowed.
     #[cold]
     pub(crate) fn bound_partial(&mut self, lane: LaneId) {
-        if self.lanes[lane].purpose == LaneUse::Blocking {
+        let this = &self.lanes[lane];
+        if this.up.is_push_arriving() {
+            // What is next to be answered has nothing of it.
+            return;
+        }
+        if this.purpose == LaneUse::Blocking {
             self.ended.push_back(Ended::Wait { lane: self.lanes.handle(lane) });
             return;
         }
-        let Self { lanes, clients, scatters, tasks, shared, .. } = self;
+        let Self { lanes, clients, scatters, tasks, .. } = self;
         let this = &mut lanes[lane];
         let mut bytes_max = None;
         let asker = match this.up.tickets().front().copied() {
@@ -195,9 +200,19 @@ impl<E: Execute> Env<E> {
         let is_fit = match (asker, bytes_max) {
             (_, Some(bytes_max)) => bytes <= bytes_max,
             (Some(asker), None) => clients.has_room(asker, bytes),
-            (None, None) => true,
+            // It is for nobody in particular, or for one who has been let go of.
+            (None, None) => bytes <= INTERNAL_REPLY_BYTES_MAX,
         };
-        if is_fit || !this.up.is_ready() {
+        if !is_fit {
+            self.abandon_partial(lane);
+        }
+    }
+
+    /// What has come of the reply that is arriving is dropped, its owner is told that it is too large, and the rest is swallowed.
+    pub(crate) fn abandon_partial(&mut self, lane: LaneId) {
+        let Self { lanes, clients, scatters, tasks, shared, .. } = self;
+        let this = &mut lanes[lane];
+        if !this.up.is_ready() {
             return;
         }
         if let Some(owner) = this.up.abandon_partial() {

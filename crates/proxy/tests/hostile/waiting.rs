@@ -646,3 +646,106 @@ fn who_is_asked_back_to_its_own_connection_waits_on_there() {
     assert_eq!(bench.heard(client), "$1\r\nx\r\n");
     assert!(!bench.closed.contains(&own));
 }
+
+/// What becomes of a request whose client does not take its reply as it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// The client has gone.
+    Gone,
+    /// It was to wait no longer, but is there.
+    LetGo,
+    /// It wants no reply.
+    Unwanted,
+}
+
+/// A node answers a request that waits with so many bytes of an element. Gives the most bytes that were held meanwhile, the elements that
+/// were lost, and what the client is told then and to an ECHO.
+fn held_of(words: &[&str], bytes: usize, ending: Ending) -> (usize, u64, String) {
+    let mut bench = Bench::proxy(config(1, 1));
+    let (client, other, number) = two(&mut bench);
+    if ending == Ending::Unwanted {
+        bench.ask(client, &["CLIENT", "REPLY", "OFF"]);
+    }
+    bench.ask(client, words);
+    let waiting = bench.connect()[0];
+    bench.send(waiting, b":7\r\n");
+    assert_eq!(requests(&bench.heard(waiting)), ["CLIENT ID", &words.join(" ")]);
+    bench.pass(LONG_US);
+    match ending {
+        Ending::Gone => bench.turn(|worker| worker.handle_broken(client, "gone")),
+        Ending::LetGo => bench.ask(other, &["CLIENT", "UNBLOCK", &number]),
+        Ending::Unwanted => {}
+    }
+    let before = bench.shared.ledger.held_bytes();
+    let element = [format!("*2\r\n$1\r\nq\r\n${bytes}\r\n").as_bytes(), &vec![b'e'; bytes][..], b"\r\n"].concat();
+    let mut held = 0;
+    for piece in element.chunks(limits::READ_BYTES) {
+        if bench.nodes.contains(&waiting) {
+            bench.offer(waiting, piece);
+        }
+        held = held.max(bench.shared.ledger.held_bytes().saturating_sub(before));
+    }
+    let mut told = bench.heard(client);
+    for words in [&["CLIENT", "REPLY", "ON"][..], &["ECHO", "a"]] {
+        told.push_str(&bench.answer(client, words));
+    }
+    (held, bench.figure(other, "elements_lost"), told)
+}
+
+#[test]
+fn what_comes_for_a_client_that_has_gone_is_bounded() {
+    let fits = limits::RETURNS_BYTES_MAX / 2;
+    let (held, lost, _) = held_of(&["BLPOP", "q", "0"], fits, Ending::Gone);
+    assert!(held > fits && lost == 0, "it is put back: {held} bytes, {lost} lost");
+    let (held, lost, _) = held_of(&["BLPOP", "q", "0"], 2 * limits::RETURNS_BYTES_MAX, Ending::Gone);
+    assert!(held < limits::RETURNS_BYTES_MAX + (1 << 20) && lost == 1, "{held} bytes, {lost} lost");
+    // Nothing undoes that, and nobody reads it.
+    let (held, lost, _) = held_of(&["XREAD", "BLOCK", "0", "STREAMS", "q", "0"], 8 << 20, Ending::Gone);
+    assert!(held < 1 << 20 && lost == 0, "{held} bytes, {lost} lost");
+}
+
+#[test]
+fn what_comes_for_one_that_is_let_go_is_bounded_as_any_reply() {
+    let (held, lost, told) = held_of(&["BLPOP", "q", "0"], 3 << 20, Ending::LetGo);
+    assert!(told.starts_with("*2\r\n$1\r\nq\r\n$3145728\r\n") && told.ends_with("+OK\r\n$1\r\na\r\n"));
+    assert_eq!((lost, held > 3 << 20), (0, true));
+    let (held, lost, told) = held_of(&["BLPOP", "q", "0"], 9 << 20, Ending::LetGo);
+    assert!(told.starts_with("-ERR the reply is larger than client_output_hard_bytes"), "{told}");
+    assert!(told.ends_with(" allows\r\n+OK\r\n$1\r\na\r\n"), "{told}");
+    assert!(held < 5 << 20 && lost == 1, "{held} bytes, {lost} lost");
+    let (held, lost, told) = held_of(&["BLPOP", "q", "0"], 9 << 20, Ending::Unwanted);
+    assert_eq!((told.as_str(), lost), ("+OK\r\n$1\r\na\r\n", 0));
+    assert!(held < 1 << 20, "{held} bytes");
+}
+
+#[test]
+fn elements_for_clients_that_have_gone_share_a_bound() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let other = bench.accept();
+    let clients: Vec<ConnId> = (0..3).map(|_| bench.accept()).collect();
+    let mut lanes = Vec::new();
+    for client in &clients {
+        bench.ask(*client, &["BLPOP", "q", "0"]);
+        let waiting = bench.connect()[0];
+        bench.send(waiting, b":7\r\n");
+        lanes.push(waiting);
+    }
+    bench.pass(LONG_US);
+    clients.iter().for_each(|client| bench.turn(|worker| worker.handle_broken(*client, "gone")));
+    let bytes = limits::RETURNS_BYTES_MAX / 2;
+    let element = [format!("*2\r\n$1\r\nq\r\n${bytes}\r\n").as_bytes(), &vec![b'e'; bytes][..], b"\r\n"].concat();
+    let (begin, end) = element.split_at(bytes - 1_000);
+    for (lane, piece) in begin.chunks(limits::READ_BYTES).flat_map(|piece| lanes.iter().map(move |lane| (*lane, piece)))
+    {
+        if bench.nodes.contains(&lane) {
+            bench.offer(lane, piece);
+        }
+    }
+    let left: Vec<ConnId> = lanes.into_iter().filter(|lane| bench.nodes.contains(lane)).collect();
+    assert_eq!((left.len(), bench.figure(other, "elements_lost")), (2, 1));
+    let held = bench.shared.ledger.held_bytes();
+    assert!(held < limits::RETURNS_BYTES_MAX + (4 << 20), "{held} bytes are held");
+    left.iter().for_each(|lane| bench.send(*lane, end));
+    // As is usual, more is counted of the second than its bytes: there is no room for it beside the first.
+    assert_eq!(bench.figure(other, "elements_lost"), 2);
+}

@@ -95,6 +95,8 @@ mod tracking;
 mod vitals;
 #[path = "hostile/waiting.rs"]
 mod waiting;
+#[path = "hostile/watch_ends.rs"]
+mod watch_ends;
 #[path = "hostile/watching.rs"]
 mod watching;
 

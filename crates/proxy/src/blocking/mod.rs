@@ -351,8 +351,9 @@ impl Blocking {
         this.begin_late(*now);
         if is_wait(this.row) {
             // WAIT is about all that had been written when its connection was last asked something: with this it is
-            // everything that this client has written, on whatever connection, and has an answer for.
-            let write = |out: &mut Vec<u8>| encode_request(out, [&b"PING"[..]].into_iter());
+            // everything that this client has written, on whatever connection, and has an answer for. A WAIT for nothing is answered at
+            // once, also by a node that refuses PING: to this user, or since its disk is full.
+            let write = |out: &mut Vec<u8>| encode_request(out, [&b"WAIT"[..], b"0", b"0"].into_iter());
             lanes.push(place, Tasks::owner(task, BEFORE), *now, &mut clients.pool, write);
         }
         let write = |out: &mut Vec<u8>| this.encode(*now, out);

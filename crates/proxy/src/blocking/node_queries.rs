@@ -51,7 +51,7 @@ impl NodeQuery {
         if let NodeQueryPurpose::Try { .. } = self.purpose {
             return self.feed_try(step, kind, reply);
         }
-        if !kind.is_error() && !self.is_fit(step, kind, reply) {
+        if !kind.is_error() && !self.is_fit(step, kind) {
             return self.doubt();
         }
         // An error on the way, such as a request that cannot be queued, says more than the one that follows from it.
@@ -63,10 +63,10 @@ impl NodeQuery {
     }
 
     /// Whether a node may answer so. What does not fit is another request's, and so are the replies behind it.
-    fn is_fit(&self, step: u16, kind: ReplyKind, reply: &[u8]) -> bool {
+    fn is_fit(&self, step: u16, kind: ReplyKind) -> bool {
         match (self.purpose, step) {
             (NodeQueryPurpose::Number { .. } | NodeQueryPurpose::Unblock { .. }, _) => kind == ReplyKind::Integer,
-            (NodeQueryPurpose::Request { .. }, BEFORE) => reply == replies::PONG,
+            (NodeQueryPurpose::Request { .. }, BEFORE) => kind == ReplyKind::Integer,
             (NodeQueryPurpose::Request { .. }, _) => true,
             (NodeQueryPurpose::Try { .. }, _) => true,
         }
@@ -178,7 +178,7 @@ mod tests {
         let request = NodeQueryPurpose::Request { blocked: Handle { index: 0, generation: 0 }, lane: lane() };
         let replies = [(BEFORE, Error, &b"-NOAUTH\r\n"[..]), (COUNTS, Error, b"-ERR other\r\n")];
         assert_eq!(asked(request, &replies), (Progress::Through, Some(b"-NOAUTH\r\n".to_vec())));
-        assert_eq!(asked(request, &[(BEFORE, Simple, b"+OK\r\n")]).0, Progress::OutOfStep, "PONG was due");
+        assert_eq!(asked(request, &[(BEFORE, Simple, b"+OK\r\n")]).0, Progress::OutOfStep, "a number was due");
     }
 
     #[test]

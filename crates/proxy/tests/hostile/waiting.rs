@@ -409,7 +409,7 @@ fn what_is_let_go_late_ends_no_client_that_came_later() {
     bench.ask(client, &["WAIT", "1", "0"]);
     let lanes = bench.connect();
     assert_eq!(lanes.len(), 2);
-    for reply in [":7\r\n", "+PONG\r\n"] {
+    for reply in [":7\r\n", ":0\r\n"] {
         lanes.iter().for_each(|lane| bench.send(*lane, reply.as_bytes()));
     }
     bench.turn(|worker| worker.handle_broken(client, "gone"));
@@ -748,4 +748,19 @@ fn elements_for_clients_that_have_gone_share_a_bound() {
     left.iter().for_each(|lane| bench.send(*lane, end));
     // As is usual, more is counted of the second than its bytes: there is no room for it beside the first.
     assert_eq!(bench.figure(other, "elements_lost"), 2);
+}
+
+#[test]
+fn what_is_counted_by_wait_needs_no_ping_of_its_node() {
+    let mut bench = Bench::proxy(config(1, 1));
+    let client = bench.accept();
+    bench.ask(client, &["WAIT", "1", "500"]);
+    let node = bench.connect()[0];
+    bench.send(node, b":7\r\n");
+    // The first tells the node up to where its client has written.
+    assert_eq!(requests(&bench.heard(node)), ["CLIENT ID", "WAIT 0 0", "WAIT 1 500"]);
+    bench.send(node, b":0\r\n");
+    assert_eq!(bench.heard(client), "");
+    bench.send(node, b":1\r\n");
+    assert_eq!(bench.heard(client), ":1\r\n");
 }

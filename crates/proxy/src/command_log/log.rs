@@ -57,6 +57,8 @@ pub(crate) struct CommandLog {
     pub(crate) monitors: Monitors,
     /// The reply to the request that is being done, if its client does not want it: it is counted like any other.
     pub(crate) unwanted: Vec<u8>,
+    /// A state of a session has had a request done, which is noted, counted and shown.
+    pub(crate) has_noted: bool,
 }
 
 impl CommandLog {

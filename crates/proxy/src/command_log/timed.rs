@@ -4,11 +4,18 @@ use crate::command_log::TimedRun;
 use crate::interfaces::call::Call;
 use crate::interfaces::requests::HandleRequests;
 use crate::session::Flow;
+use respool_wire::Args;
 
 /// Does what a request asks, whatever state its session is in. Of nodes nothing is noted; where there is no clock, calls are counted.
 #[inline]
 pub(crate) fn run<H: HandleRequests>(by: &mut H, call: Call<'_>) -> Flow {
-    let Call { index, row, request } = call;
+    run_as(by, call, call.request.args)
+}
+
+/// The same of a request that is done in other words than those of its client, which are noted.
+#[inline]
+pub(crate) fn run_as<H: HandleRequests>(by: &mut H, call: Call<'_>, said: Args<'_>) -> Flow {
+    let Call { index, row, .. } = call;
     let env = by.env();
     let (begun_us, position) = (env.times_from(), env.answer_position(index));
     if position.is_none() {
@@ -16,7 +23,7 @@ pub(crate) fn run<H: HandleRequests>(by: &mut H, call: Call<'_>) -> Flow {
     }
     let before = env.clients.waiting_bytes_of(index);
     let flow = by.run_in_lane(call);
-    by.env().note_run(index, row, request.args, TimedRun { begun_us, before, position, flow });
+    by.env().note_run(index, row, said, TimedRun { begun_us, before, position, flow });
     flow
 }
 

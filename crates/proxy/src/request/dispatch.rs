@@ -204,6 +204,9 @@ fn run_in_state<H: HandleRequests>(by: &mut H, call: Call<'_>, flags: SessionFla
     let Some(flow) = ask_states(by, call) else { return by.run(call) };
     let was_queueing = flags.has(SessionFlags::QUEUEING);
     let env = by.env();
+    if std::mem::take(&mut env.command_log.has_noted) {
+        return flow;
+    }
     let reply = env.clients.answered(index, position);
     if flow != Flow::Again && env.command_log.count_special(row, request.args, reply, was_queueing) {
         env.show_to_monitors(index, row, request.args);

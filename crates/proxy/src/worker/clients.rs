@@ -1,9 +1,9 @@
 //! Clients that are held back, and clients that close their side: what it means to each feature.
 
 use crate::client_pause::functions::PausedCall;
+use crate::command_log::timed::run_as;
 use crate::ids::ClientId;
 use crate::interfaces::call::Call;
-use crate::interfaces::requests::HandleRequests;
 use crate::session::Flow;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
@@ -13,7 +13,12 @@ impl<E: Execute> Worker<E> {
     /// A request during a pause. A request that ends the pause is always read, and so is the console.
     pub(crate) fn hold_for_client_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         match self.functions.hold(&mut self.env, index, row, args)? {
-            PausedCall::Runs(call) => Some(self.run(Call { index, row, request: &Request::made(call.as_args()) })),
+            PausedCall::Runs(call) => {
+                let request = &Request::made(call.as_args());
+                let flow = run_as(self, Call { index, row, request }, args);
+                self.env.command_log.has_noted = true;
+                Some(flow)
+            }
             PausedCall::Held(flow) => Some(flow),
         }
     }

@@ -236,6 +236,14 @@ fn a_pause_of_writes_does_not_hold_functions_that_only_read() -> io::Result<()> 
         assert_eq!(writer.reply()?, b"$1\r\n1\r\n");
         boss.ask("DEL n")?;
     }
+    // An embedded server counts each once, by the name that its client has said.
+    let embedded = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &[])?;
+    let mut client = embedded.client()?;
+    assert_eq!(client.command(&["FUNCTION", "LOAD", library])?, b"$3\r\nown\r\n");
+    assert_eq!(client.ask("CLIENT PAUSE 60000 WRITE")?, "+OK\r\n");
+    assert_eq!(client.command(&["FCALL", "reads", "1", "k"])?, b"$-1\r\n");
+    let counted = client.ask("INFO commandstats")?;
+    assert!(counted.contains("cmdstat_fcall:calls=1,") && !counted.contains("cmdstat_fcall_ro"), "{counted}");
     // It holds everything if it is told to.
     let before = Instant::now();
     assert_eq!(boss.ask("CLIENT PAUSE 200")?, "+OK\r\n");

@@ -120,10 +120,7 @@ impl<E: Execute> Env<E> {
         }
         self.note_secret();
         let step = self.take_user_setting(index, args);
-        if step.is_none() {
-            self.note_tracked_keys_max(args.from(2));
-        }
-        step
+        step.or_else(|| self.set_tracked_keys_max(index, row, args).map(ClientStep::from))
     }
 
     fn take_user_setting(&mut self, index: ClientId, args: Args<'_>) -> Option<ClientStep> {

@@ -47,8 +47,9 @@ use respool_connection::Action;
 pub(crate) struct MemoryPressure {
     /// Since when too much has been held.
     since_us: Option<u64>,
-    /// The last bid: interval and bytes.
-    last: Option<(u64, usize)>,
+    /// What this worker has bid: for its largest client, and for the largest that has said NO-EVICT.
+    others: Bidder,
+    spared: Bidder,
     /// With more than this it is looked at again what all clients hold and what is free.
     noted_bytes: usize,
     /// Who takes nothing is not looked at again before then.
@@ -142,7 +143,8 @@ impl MemoryPressure {
         self.take_step(env);
         let held = env.shared.ledger.held_bytes();
         if held <= budget {
-            (self.since_us, self.last) = (None, None);
+            self.since_us = None;
+            (self.others, self.spared) = Default::default();
             let waiting = env.clients.sessions.places(|session| session.pause.has(Pause::PRESSURE));
             waiting.into_iter().for_each(|index| env.clients.unpause(index, Pause::PRESSURE));
             return false;
@@ -161,7 +163,7 @@ impl MemoryPressure {
     }
 
     /// Disconnects the largest client of all workers. One that takes what waits for it, and so makes room, goes only for a very large excess;
-    /// no smaller one goes in its place.
+    /// no smaller one goes in its place. One that has said NO-EVICT goes only if no other of any worker would help.
     fn disconnect_largest(&mut self, env: &mut Env<impl Execute>, is_large: bool) {
         let queues = env.lanes.queues_of_clients();
         let queue_of = |index| env.clients.sessions.handle(index).and_then(|handle| queues.get(&handle)).copied();
@@ -169,22 +171,40 @@ impl MemoryPressure {
         let sessions = env.clients.sessions.iter().filter(|(_, session)| session.departure().is_none());
         let held = sessions.map(|one @ (_, session)| (held_by(one), session.details.is_no_evict));
         let (spared, others): (Vec<_>, Vec<_>) = held.partition(|(_, is_spared)| *is_spared);
-        let [spared, other] = [spared, others].map(|held| held.into_iter().map(|(held, _)| held).max());
+        let largest = |held: Vec<((usize, ClientId), bool)>| held.into_iter().map(|(held, _)| held).max();
+        let (now_us, ledger) = (env.now.mono_us, &env.shared.ledger);
+        let winner = |bidder: &mut Bidder, vote: &EvictionVote, of: Option<(usize, ClientId)>| {
+            of.filter(|(bytes, _)| *bytes > 0 && bidder.has_won(vote, now_us, *bytes)).map(|(_, index)| index)
+        };
+        let other = winner(&mut self.others, &ledger.auction, largest(others));
+        let spared = winner(&mut self.spared, &ledger.spared, largest(spared));
         // Where no other's going would help, all would go one after the other and none be served.
-        let helps = |(bytes, _): &(usize, ClientId)| spared.is_none_or(|(most, _)| *bytes >= most / SPARED_DIVISOR);
-        let has_lasted = self.since_us.is_some_and(|since_us| env.now.mono_us - since_us >= SPARED_PATIENCE_US);
-        let largest = other.filter(helps).or(spared.filter(|_| has_lasted));
-        let Some((bytes, index)) = largest.filter(|(bytes, _)| *bytes > 0) else { return };
-        let has_won = self.has_won(&env.shared.ledger.auction, env.now.mono_us, bytes);
-        if has_won && (is_large || !makes_room(env, index)) {
+        let interval = interval_at(now_us);
+        let others_help = ledger.auction.highest(interval) >= ledger.spared.highest(interval) / SPARED_DIVISOR;
+        let has_lasted = self.since_us.is_some_and(|since_us| now_us - since_us >= SPARED_PATIENCE_US);
+        let goes = if others_help { other } else { spared.filter(|_| has_lasted) };
+        if let Some(index) = goes.filter(|index| is_large || !makes_room(env, *index)) {
             env.cut_off(index, DisconnectReason::Memory);
         }
     }
+}
 
+/// The number of an interval. The monotonic clock is the same for all workers.
+fn interval_at(now_us: u64) -> u64 {
+    now_us / PRESSURE_INTERVAL_US % (1 << (64 - SIZE_BITS))
+}
+
+/// What one worker has bid for one kind of clients.
+#[derive(Debug, Default)]
+struct Bidder {
+    /// The last bid: interval and bytes.
+    last: Option<(u64, usize)>,
+}
+
+impl Bidder {
     /// Whether the bid of the interval before was the highest of all workers. If not, `bytes` are bid in this one, once.
     fn has_won(&mut self, auction: &EvictionVote, now_us: u64, bytes: usize) -> bool {
-        // The monotonic clock is the same for all workers.
-        let interval = now_us / PRESSURE_INTERVAL_US % (1 << (64 - SIZE_BITS));
+        let interval = interval_at(now_us);
         if let Some((before, bid)) = self.last.filter(|(before, _)| *before != interval) {
             self.last = None;
             if before + 1 == interval && auction.is_highest(before, bid) {
@@ -263,8 +283,12 @@ fn read_nodes_on(env: &mut Env<impl Execute>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{EvictionVote, MemoryPressure, PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US};
+    use super::{
+        Bidder, EvictionVote, MemoryPressure, PRESSURE_EXCESS_DIVISOR, PRESSURE_INTERVAL_US, PRESSURE_PATIENCE_US,
+    };
+    use crate::env::Env;
     use crate::hooks::Hooks;
+    use crate::ids::ClientId;
     use crate::testing::env_with_node;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -305,7 +329,7 @@ mod tests {
     #[test]
     fn only_the_highest_bidder_disconnects_in_the_next_interval() {
         let auction = EvictionVote::default();
-        let [mut small, mut large] = [MemoryPressure::default(), MemoryPressure::default()];
+        let [mut small, mut large] = [Bidder::default(), Bidder::default()];
         let at = |interval: u64| interval * PRESSURE_INTERVAL_US;
         for worker in [&mut small, &mut large] {
             assert!(!worker.has_won(&auction, at(4), 2 << 20), "nothing was bid before");
@@ -316,6 +340,38 @@ mod tests {
         assert!(!small.has_won(&auction, at(7), 3 << 20), "another worker has bid more");
         assert!(large.has_won(&auction, at(7), 5 << 20));
         assert!(!large.has_won(&auction, at(7), 5 << 20), "one client in an interval");
+    }
+
+    /// Two workers, in the first of which a client has said NO-EVICT and holds so much, as one of the second does. Whether each is there in
+    /// the end.
+    fn who_stays(spared_bytes: usize, other_bytes: usize) -> [bool; 2] {
+        let mut workers = [(env_with_node(), MemoryPressure::default()), (env_with_node(), MemoryPressure::default())];
+        workers[1].0.shared = Arc::clone(&workers[0].0.shared);
+        let clients = [spared_bytes, other_bytes].into_iter().zip(&mut workers).map(|(bytes, (env, _))| {
+            let client = env.test_client();
+            Arc::make_mut(&mut env.config).budgets.process = (spared_bytes + other_bytes) * 15 / 16;
+            env.answer(client, |reply| reply.bulk(&vec![b'x'; bytes]));
+            let Env { clients, shared, .. } = env;
+            clients.sessions.at_mut(client).expect("it has just come").account(&shared.ledger);
+            client
+        });
+        let clients: Vec<ClientId> = clients.collect();
+        workers[0].0.test_session(clients[0]).details.is_no_evict = true;
+        for _ in 0..20 * (PRESSURE_PATIENCE_US / PRESSURE_INTERVAL_US) {
+            for (env, pressure) in &mut workers {
+                env.now.mono_us += PRESSURE_INTERVAL_US / 2;
+                pressure.relieve(env, 0);
+            }
+            let now_us = workers.each_ref().map(|(env, _)| env.now.mono_us).into_iter().max().unwrap_or(0);
+            workers.iter_mut().for_each(|(env, _)| env.now.mono_us = now_us);
+        }
+        [0, 1].map(|worker| workers[worker].0.clients.sessions.at(clients[worker]).is_some())
+    }
+
+    #[test]
+    fn who_says_no_evict_is_spared_for_a_client_of_another_worker() {
+        assert_eq!(who_stays(8 << 20, 2 << 20), [true, false], "the other's going helps");
+        assert_eq!(who_stays(8 << 20, 100 << 10), [false, true], "it would not");
     }
 
     #[test]

@@ -16,7 +16,9 @@ pub struct ProcessBudget {
     given_back_at: AtomicUsize,
     given_back_us: AtomicU64,
     dedicated: AtomicUsize,
+    /// How large the largest clients are that may be disconnected, and those that have said NO-EVICT.
     pub(crate) auction: EvictionVote,
+    pub(crate) spared: EvictionVote,
     /// How large the largest clients are whose connections are full.
     pub(crate) full: EvictionVote,
     /// Another process takes over, or has done so: it would not hear of what is changed here.

@@ -339,7 +339,7 @@ rows! {
         name: "process_bytes", group: Group::Budgets, scope: Scope::Process, reload: Reload::Live,
         kind: bytes(MB, 1024 * GB), default: "1gb",
         more: "The data of embedded nodes does not count. If that is not enough, clients that take nothing are disconnected, the largest first; \
-               clients that said CLIENT NO-EVICT ON are spared while another of the same worker holds a sixteenth as much, and for two seconds more. What a client subscribes to counts as held \
+               clients that said CLIENT NO-EVICT ON are spared while another holds a sixteenth as much, and for two seconds more. What a client subscribes to counts as held \
                by it.",
     }
     /// Most elements of a request.

@@ -45,7 +45,7 @@ struct Scene {
 impl Scene {
     fn new(mode: PoolMode, is_noloop: bool) -> Self {
         let plain = config(1, 1);
-        let settings = Config { lanes: LaneLimits { mode, ..plain.lanes.clone() }, ..plain };
+        let settings = Config { lanes: LaneLimits { mode, ..plain.lanes }, ..plain };
         let mut bench = Bench::proxy(settings.clone());
         let (client, other) = (bench.accept(), bench.accept());
         let (connections, kept) = (BTreeMap::new(), Vec::new());
@@ -518,7 +518,7 @@ const ENDINGS: &[Ending] = &[
             PoolMode::Session => PoolMode::Multiplex,
             _ => PoolMode::Session,
         };
-        let settings = Config { lanes: LaneLimits { mode, ..scene.settings.lanes.clone() }, ..scene.settings.clone() };
+        let settings = Config { lanes: LaneLimits { mode, ..scene.settings.lanes }, ..scene.settings.clone() };
         scene.reload(settings);
         scene.queue();
         assert_eq!(scene.ask("EXEC"), "*1\r\n+OK\r\n", "nothing was changed");

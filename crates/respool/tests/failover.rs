@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use respool_testkit::{Client, RedisServer, TempDir, wait_until};
+use respool_testkit::{Client, RedisServer, TempDir, request, wait_until};
 use rustix::process::Signal;
 use support::{LIMIT, Running, respool};
 
@@ -57,7 +57,7 @@ impl Moving {
 
 fn write(file: &std::path::Path, mode: &str, server: &RedisServer) {
     let settings = format!(
-        "listen = [\"127.0.0.1:0\"]\nworkers = 2\nadmin_commands = \"allow\"\npool_mode = \"{mode}\"\nnodes = [\"{} name=a\"]\n",
+        "listen = [\"127.0.0.1:0\"]\nworkers = 2\nlarge_request_bytes = \"16kb\"\nadmin_commands = \"allow\"\npool_mode = \"{mode}\"\nnodes = [\"{} name=a\"]\n",
         server.tcp()
     );
     std::fs::write(file, settings).expect("it is written");
@@ -240,4 +240,79 @@ fn who_waits_at_a_server_that_hangs_hears_of_it() {
     assert!(reply.starts_with("-ERR node a ") && reply.contains("may or may not have been executed"), "{reply}");
     moving.old.resume().expect("it is there");
     moving.respool.end();
+}
+
+/// Adds large elements to its own list, one at a time, each sent in pieces. Gives how many were added: each reply is the length of the list, and
+/// one that was not passed on as a whole has added nothing.
+fn push_large(mut client: Client, name: usize, acknowledged: &AtomicU64, is_over: &AtomicBool) -> (u64, u64) {
+    let (mut count, mut refused) = (0, 0);
+    while !is_over.load(Ordering::SeqCst) {
+        let bytes = request(&["RPUSH", &format!("l{name}"), &"e".repeat(200_000)]);
+        for piece in bytes.chunks(40_000) {
+            client.send(piece).expect("it is sent");
+            thread::sleep(Duration::from_millis(1));
+        }
+        let reply = String::from_utf8_lossy(&client.reply().expect("a reply")).into_owned();
+        if reply == format!(":{}\r\n", count + 1) {
+            count += 1;
+            acknowledged.fetch_add(1, Ordering::SeqCst);
+        } else {
+            assert!(reply.starts_with("-ERR ") && reply.contains("was not sent"), "{reply}");
+            refused += 1;
+        }
+    }
+    (count, refused)
+}
+
+#[test]
+fn no_large_write_is_lost_or_half_done_when_its_node_is_moved() {
+    const CLIENTS: usize = 6;
+    for mode in MODES {
+        let moving = Moving::start(mode);
+        let mut operator = moving.client();
+        let (acknowledged, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+        let length_at = |server: &RedisServer, name: usize| {
+            let reply = ask(&mut server.client().expect("it accepts"), &format!("LLEN l{name}"));
+            reply.trim_start_matches(':').trim_end().parse::<u64>().expect("a number")
+        };
+        thread::scope(|scope| {
+            let start = |name| {
+                let (client, acknowledged, is_over) = (moving.client(), &acknowledged, &is_over);
+                scope.spawn(move || push_large(client, name, acknowledged, is_over))
+            };
+            let clients: Vec<_> = (0..CLIENTS).map(start).collect();
+            let goes_on = || {
+                let before = acknowledged.load(Ordering::SeqCst);
+                wait_until("they are served", LIMIT, || Ok(acknowledged.load(Ordering::SeqCst) > before + 100))
+                    .expect("they are");
+            };
+            goes_on();
+            assert_eq!(ask(&mut operator, "PROXY PAUSE WAIT a"), "+OK\r\n");
+            thread::sleep(PAUSED);
+            let at_pause: Vec<u64> = (0..CLIENTS).map(|name| length_at(&moving.old, name)).collect();
+            let mut to_new = moving.new.client().expect("it accepts");
+            for (name, length) in at_pause.iter().enumerate() {
+                for _ in 0..*length {
+                    ask(&mut to_new, &format!("RPUSH l{name} e"));
+                }
+            }
+            let held = acknowledged.load(Ordering::SeqCst);
+            assert_eq!(held, at_pause.iter().sum::<u64>(), "{mode}: what is done is acknowledged");
+            moving.reload(mode, &mut operator);
+            thread::sleep(PAUSED);
+            assert_eq!(acknowledged.load(Ordering::SeqCst), held, "{mode}: the reload ends no pause");
+            assert_eq!(ask(&mut operator, "PROXY RESUME a"), "+OK\r\n");
+            goes_on();
+            is_over.store(true, Ordering::SeqCst);
+            let mut refused_in_all = 0;
+            for (name, client) in clients.into_iter().enumerate() {
+                let (count, refused) = client.join().expect("every length came in its turn");
+                assert_eq!(length_at(&moving.new, name), count, "{mode}: what was acknowledged is there, and no more");
+                assert_eq!(length_at(&moving.old, name), at_pause[name], "{mode}: the other got no more");
+                refused_in_all += refused;
+            }
+            // One that was on its way when its node moved, of each client at most.
+            assert!(refused_in_all <= CLIENTS as u64, "{mode}: {refused_in_all} were refused");
+        });
+    }
 }

@@ -20,6 +20,10 @@ const KEYS: u32 = 6;
 const STEPS_MAX: usize = 500_000;
 /// Requests that have to be answered, or the run was too cruel.
 const ANSWERED_MIN: usize = 2_000;
+/// One value of so many is written with so many digits, most of them zeros: as a large request, which is passed on as it comes, or collected where
+/// it is part of a transaction.
+const LARGE_ONE_IN: u64 = 6;
+const LARGE_DIGITS: usize = 60_000;
 /// A server keeps what it was told over its death.
 const KEEPS: [&str; 6] = ["--appendonly", "yes", "--appendfsync", "no", "--enable-debug-command", "yes"];
 
@@ -120,6 +124,20 @@ fn client(world: &World, number: u32) -> io::Result<Vec<Operation>> {
     Ok(history)
 }
 
+/// A request in words.
+fn words(action: &Action) -> Vec<String> {
+    let mut words = talk::words(action, &name(action.key()), "0.05");
+    let value = match action {
+        Action::Set { value, .. } | Action::Swap { value, .. } | Action::Push { value, .. } => Some(*value),
+        Action::CompareAndSet { value, .. } => Some(*value),
+        _ => None,
+    };
+    if let Some(value) = value.filter(|value| value % LARGE_ONE_IN == 0) {
+        words[2] = format!("{value:0>LARGE_DIGITS$}");
+    }
+    words
+}
+
 /// Sends one request, or a transaction, and notes what became of it.
 fn ask(
     world: &World,
@@ -132,10 +150,16 @@ fn ask(
     let mut bytes = Vec::new();
     let block = |word: &str| if is_block { request(&[word]) } else { Vec::new() };
     bytes.extend(block("MULTI"));
-    actions.iter().for_each(|action| bytes.extend(request(&talk::words(action, &name(action.key()), "0.05"))));
+    actions.iter().for_each(|action| bytes.extend(request(&words(action))));
     bytes.extend(block("EXEC"));
     let called = world.now();
-    client.send(&bytes)?;
+    // A large one is on its way while something happens to its node.
+    for piece in bytes.chunks(LARGE_DIGITS / 4) {
+        client.send(piece)?;
+        if bytes.len() > LARGE_DIGITS {
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
     if is_block {
         client.replies(1 + actions.len())?;
     }
@@ -227,7 +251,7 @@ fn real_servers_under_faults_fit_one_order_of_all_requests() -> io::Result<()> {
     let settings_text = settings.display().to_string();
     let arguments =
         ["--config", &settings_text, "--workers", "2", "--admin-commands", "allow", "--request-timeout", "150ms"];
-    let further = ["--reconnect-max", "100ms"];
+    let further = ["--reconnect-max", "100ms", "--large-request-bytes", "16kb"];
     let respool = Respool::start(&Respool::binary()?, &nodes, &[&arguments[..], &further].concat())?;
     let world = World {
         address: respool.tcp(),
@@ -264,7 +288,10 @@ fn real_servers_under_faults_fit_one_order_of_all_requests() -> io::Result<()> {
     }
     let undecided = verdicts.iter().filter(|verdict| **verdict == Verdict::Undecided).count();
     let told = format!("{answered} answered, {unknown} unknown, {} histories, {undecided} undecided", verdicts.len());
-    println!("{told}, {} faults", faults?);
+    let large = respool.client()?.ask("INFO proxy")?;
+    let large = large.lines().find_map(|line| line.strip_prefix("requests_in_pieces:")?.parse().ok()).unwrap_or(0_u64);
+    println!("{told}, {} faults, {large} requests in pieces", faults?);
+    assert!(large > 100, "{large} large requests were passed on as they came");
     assert!(answered > ANSWERED_MIN && unknown > 0 && undecided * 20 <= verdicts.len(), "{told}");
     Ok(())
 }

@@ -15,6 +15,7 @@ use crate::env::Env;
 use crate::error_text;
 use crate::integer::integer;
 use crate::interfaces::client_query::{ClientFilter, ClientQuestion, ClientStep};
+use crate::reply::tracked_keys_bound::set_tracked_keys_max;
 use crate::session::Flow;
 
 /// The most entries of the log of denials that may be asked for.
@@ -120,7 +121,7 @@ impl<E: Execute> Env<E> {
         }
         self.note_secret();
         let step = self.take_user_setting(index, args);
-        step.or_else(|| self.set_tracked_keys_max(index, row, args).map(ClientStep::from))
+        step.or_else(|| set_tracked_keys_max(self, index, row, args).map(ClientStep::from))
     }
 
     fn take_user_setting(&mut self, index: ClientId, args: Args<'_>) -> Option<ClientStep> {

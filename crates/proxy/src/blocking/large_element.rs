@@ -20,6 +20,7 @@ use crate::env::Env;
 use crate::ids::{Asker, Handle, LaneHandle, LaneId};
 use crate::limits::INTERNAL_REPLY_BYTES_MAX;
 use crate::pool::LaneUse;
+use crate::reply::abandon_partial;
 use crate::reply::owner::Owner;
 use respool_command::Execute;
 
@@ -52,7 +53,7 @@ impl Blocking {
     }
 
     /// Bounds what is collected of a reply: for a client that gets it by what may be held for that client, for one that has left by what may
-    /// be on its way back. What nobody gets and nothing undoes is not kept.
+    /// be on its way back. What no client gets and nothing undoes is not kept.
     fn bound_collected(&mut self, env: &mut Env<impl Execute>, lane: LaneHandle, blocked: Handle) {
         let (Some(place), Some(this)) = (env.lanes.find(lane), self.requests.get(blocked)) else { return };
         let (node, bytes) = (this.node, env.lanes[place].up.partial_bytes());
@@ -69,7 +70,7 @@ impl Blocking {
         if is_lost {
             self.lose(env, node, TOO_MUCH);
         }
-        env.abandon_partial(place);
+        abandon_partial(env, place);
     }
 }
 
@@ -77,7 +78,7 @@ impl Blocking {
 fn bound_number(env: &mut Env<impl Execute>, lane: LaneHandle) {
     let Some(place) = env.lanes.find(lane) else { return };
     if env.lanes[place].up.partial_bytes() > INTERNAL_REPLY_BYTES_MAX {
-        env.abandon_partial(place);
+        abandon_partial(env, place);
     }
 }
 

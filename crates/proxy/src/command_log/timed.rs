@@ -9,12 +9,17 @@ use respool_wire::Args;
 /// Does what a request asks, whatever state its session is in. Of nodes nothing is noted; where there is no clock, calls are counted.
 #[inline]
 pub(crate) fn run<H: HandleRequests>(by: &mut H, call: Call<'_>) -> Flow {
-    run_as(by, call, call.request.args)
+    run_noted(by, call, call.request.args)
 }
 
-/// The same of a request that is done in other words than those of its client, which are noted.
-#[inline]
+/// The same where a state of a session has a request done, in other words than those of its client, which are noted.
 pub(crate) fn run_as<H: HandleRequests>(by: &mut H, call: Call<'_>, said: Args<'_>) -> Flow {
+    by.env().command_log.has_noted = true;
+    run_noted(by, call, said)
+}
+
+#[inline]
+fn run_noted<H: HandleRequests>(by: &mut H, call: Call<'_>, said: Args<'_>) -> Flow {
     let Call { index, row, .. } = call;
     let env = by.env();
     let (begun_us, position) = (env.times_from(), env.answer_position(index));

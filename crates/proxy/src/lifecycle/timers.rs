@@ -9,6 +9,7 @@ use crate::ids::ClientId;
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US, SHORT_LOOK_US};
 use crate::nodes::figures::note_figures;
 use crate::pool::{LaneEnd, LaneUse};
+use crate::request::dispatch::release_overdue;
 use respool_command::Execute;
 use respool_connection::limits::TOMBSTONES_MAX;
 use respool_connection::{DialFailure, Phase};
@@ -59,7 +60,7 @@ impl<E: Execute> Env<E> {
                 // Those who were let go on may have left since, and brought nothing that others are let go on behind.
                 is_busy = true;
                 self.release_throttled(lane);
-                self.release_overdue(lane);
+                release_overdue(self, lane);
             }
             let this = &self.lanes[lane];
             match this.up.phase() {

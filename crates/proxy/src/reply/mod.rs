@@ -8,6 +8,7 @@ pub(crate) mod observers;
 pub(crate) mod owner;
 pub(crate) mod progress;
 pub(crate) mod task;
+pub(crate) mod tracked_keys_bound;
 
 use crate::ended::Ended;
 use crate::env::Env;
@@ -63,6 +64,20 @@ pub(crate) fn refuse(
         Owner::Unanswered { index, generation } => clients.end_unanswered(Handle { index, generation }, 0),
         Owner::Discard => {}
     }
+}
+
+/// What has come of the reply that is arriving on a lane is dropped, its owner is told that it is too large, and the rest is swallowed.
+pub(crate) fn abandon_partial<E>(env: &mut Env<E>, lane: LaneId) {
+    let Env { lanes, clients, scatters, tasks, shared, .. } = env;
+    let this = &mut lanes[lane];
+    if !this.up.is_ready() {
+        return;
+    }
+    if let Some(owner) = this.up.abandon_partial() {
+        let error = error_text::reply_too_large(clients.output_hard);
+        refuse(owner, LostReply::Unknown, &error, clients, scatters, tasks);
+    }
+    shared.ledger.account(std::mem::take(&mut this.accounted), 0);
 }
 
 impl<E: Execute> Env<E> {
@@ -200,26 +215,12 @@ impl<E: Execute> Env<E> {
         let is_fit = match (asker, bytes_max) {
             (_, Some(bytes_max)) => bytes <= bytes_max,
             (Some(asker), None) => clients.has_room(asker, bytes),
-            // It is for nobody in particular, or for one who has been let go of.
+            // It is for no client in particular, or for one that has been let go of.
             (None, None) => bytes <= INTERNAL_REPLY_BYTES_MAX,
         };
         if !is_fit {
-            self.abandon_partial(lane);
+            abandon_partial(self, lane);
         }
-    }
-
-    /// What has come of the reply that is arriving is dropped, its owner is told that it is too large, and the rest is swallowed.
-    pub(crate) fn abandon_partial(&mut self, lane: LaneId) {
-        let Self { lanes, clients, scatters, tasks, shared, .. } = self;
-        let this = &mut lanes[lane];
-        if !this.up.is_ready() {
-            return;
-        }
-        if let Some(owner) = this.up.abandon_partial() {
-            let error = error_text::reply_too_large(clients.output_hard);
-            refuse(owner, LostReply::Unknown, &error, clients, scatters, tasks);
-        }
-        shared.ledger.account(std::mem::take(&mut this.accounted), 0);
     }
 
     /// Requests whose deadline has passed are answered with an error; their replies will be swallowed.

@@ -341,7 +341,7 @@ impl<E: Execute> Env<E> {
         if self.drain_until_us.is_some() {
             return None;
         }
-        if self.clients.sessions.at(index).is_some_and(|session| session.has_no_room_since(self.room_due_us())) {
+        if self.clients.sessions.at(index).is_some_and(|session| session.has_no_room_since(room_due_us(self))) {
             self.counters.timeouts.add(1);
             let error = error_text::queue_full(&self.lanes.nodes[self.lanes[lane].node].name);
             return Some(self.refuse(index, error));
@@ -351,20 +351,6 @@ impl<E: Execute> Env<E> {
         self.lanes[lane].throttled.push(index);
         self.counters.pauses.add(1);
         Some(Flow::Again)
-    }
-
-    /// What has waited for room since then has waited for too long; `None`: nothing has.
-    fn room_due_us(&self) -> Option<u64> {
-        self.lag.due_us(self.now.mono_us, self.config.timeouts.response_us)
-    }
-
-    /// Has clients read again that have waited for room in a lane for too long: what they wait with is refused then.
-    pub(crate) fn release_overdue(&mut self, lane: LaneId) {
-        let (due_us, sessions) = (self.room_due_us(), &self.clients.sessions);
-        let is_over =
-            |index: &mut ClientId| sessions.at(*index).is_some_and(|session| session.has_no_room_since(due_us));
-        let overdue: Vec<ClientId> = self.lanes[lane].throttled.extract_if(.., is_over).collect();
-        overdue.into_iter().for_each(|index| self.clients.unpause(index, Pause::LANE));
     }
 
     /// Goes on behind a request that several nodes answer, of whose lanes `fullest` is the one with most in its queue.
@@ -465,22 +451,10 @@ impl<E: Execute> Env<E> {
             Halt::Drained | Halt::Paused if rest.is_empty() => {}
             Halt::Drained | Halt::Paused => {
                 session.input = Some(Box::new(Input::begin(std::mem::take(decoder), rest)));
+                session.note_room_wait(halt == Halt::Paused, true, self.now.mono_us);
                 self.clients.list(index);
-                self.note_room_wait(index, halt, true);
                 self.look_at_size(reads, index, halt);
             }
-        }
-    }
-
-    /// The reading of a client has ended for now. If it waits for room at a node it does so since its reading came to the request that it waits
-    /// with.
-    fn note_room_wait(&mut self, index: ClientId, halt: Halt, is_another: bool) {
-        let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        let since_us = &mut session.details.roomless_us;
-        if halt != Halt::Paused || !session.pause.has(Pause::LANE) || session.input.is_none() {
-            *since_us = 0;
-        } else if is_another || *since_us == 0 {
-            *since_us = self.now.mono_us.max(1);
         }
     }
 
@@ -502,13 +476,27 @@ impl<E: Execute> Env<E> {
             input.wipe_consumed();
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        if halt != Halt::Stopped && !input.is_empty() {
-            session.input = Some(input);
+        let is_kept = halt != Halt::Stopped && !input.is_empty();
+        session.input = is_kept.then_some(input);
+        session.note_room_wait(halt == Halt::Paused, used > 0, self.now.mono_us);
+        if is_kept {
             self.clients.list(index);
             self.look_at_size(reads, index, halt);
         }
-        self.note_room_wait(index, halt, used > 0);
     }
+}
+
+/// What has waited for room since then has waited for too long; `None`: nothing has.
+fn room_due_us<E>(env: &Env<E>) -> Option<u64> {
+    env.lag.due_us(env.now.mono_us, env.config.timeouts.response_us)
+}
+
+/// Has clients read again that have waited for room in a lane for too long: what they wait with is refused then.
+pub(crate) fn release_overdue<E>(env: &mut Env<E>, lane: LaneId) {
+    let (due_us, sessions) = (room_due_us(env), &env.clients.sessions);
+    let is_over = |index: &mut ClientId| sessions.at(*index).is_some_and(|session| session.has_no_room_since(due_us));
+    let overdue: Vec<ClientId> = env.lanes[lane].throttled.extract_if(.., is_over).collect();
+    overdue.into_iter().for_each(|index| env.clients.unpause(index, Pause::LANE));
 }
 
 impl Clients {

@@ -320,6 +320,17 @@ impl Session {
         self.down.waiting_bytes() + self.gathered_bytes
     }
 
+    /// Its reading has ended for now. If it waits for room at a node it does so since its reading came to the request that it waits with.
+    pub(crate) fn note_room_wait(&mut self, is_paused: bool, is_another: bool, now_us: u64) {
+        let waits = is_paused && self.pause.has(Pause::LANE) && self.input.is_some();
+        let since_us = &mut self.details.roomless_us;
+        if !waits {
+            *since_us = 0;
+        } else if is_another || *since_us == 0 {
+            *since_us = now_us.max(1);
+        }
+    }
+
     /// Whether what has been read of it waits for room at a node since then, or for longer.
     pub(crate) fn has_no_room_since(&self, due_us: Option<u64>) -> bool {
         let since_us = self.details.roomless_us;

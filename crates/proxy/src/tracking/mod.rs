@@ -24,7 +24,7 @@ mod redirect;
 pub(crate) mod routed_keys;
 pub(crate) mod state;
 pub(crate) mod table;
-pub(crate) mod table_limit;
+mod table_limit;
 
 use crate::env::Env;
 use crate::ids::{Asker, ClientHandle, ClientId, LaneKeyId, NodeId};

@@ -111,7 +111,7 @@ impl<E: Execute> Env<E> {
             && let Some(flow) = self.own_nodes(index, &[node])
         {
             if flow != Flow::Again {
-                self.end_refused_exec(index, has_select);
+                self.clients.drop_block(index, has_select);
             }
             return Some(flow);
         }
@@ -126,7 +126,7 @@ impl<E: Execute> Env<E> {
             && let Some(flow) = self.wait_for_room_at(index, node)
         {
             if flow != Flow::Again {
-                self.end_refused_exec(index, has_select);
+                self.clients.drop_block(index, has_select);
             }
             return Some(flow);
         }
@@ -394,15 +394,9 @@ impl<E: Execute> Env<E> {
 
     /// What a client has queued is not executed, and it watches nothing any more. `has_select`: it was to select a database by it.
     fn refuse_queued(&mut self, index: ClientId, has_select: bool, error: impl Into<ErrorReply>) -> Flow {
-        self.end_refused_exec(index, has_select);
-        self.refuse(index, error)
-    }
-
-    /// EXEC is refused: the block is not executed, and its client watches nothing any more.
-    fn end_refused_exec(&mut self, index: ClientId, has_select: bool) {
-        self.clients.discard_queued(index);
+        self.clients.drop_block(index, has_select);
         self.leave_watches(index);
-        self.clients.strand(index, has_select);
+        self.refuse(index, error)
     }
 
     /// A block has run on a private connection, or tried to.
@@ -437,6 +431,12 @@ impl Clients {
         let session = self.sessions.at_mut(index)?;
         session.pins.as_mut()?.local_watch.take()?;
         Some(session.id)
+    }
+
+    /// What a client has queued is not executed, for reasons that a server would not have.
+    fn drop_block(&mut self, index: ClientId, has_select: bool) {
+        self.discard_queued(index);
+        self.strand(index, has_select);
     }
 
     /// A transaction has not run, for reasons that a server would not have. If it would have selected a database, what comes

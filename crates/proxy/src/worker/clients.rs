@@ -14,10 +14,7 @@ impl<E: Execute> Worker<E> {
     pub(crate) fn hold_for_client_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         match self.functions.hold(&mut self.env, index, row, args)? {
             PausedCall::Runs(call) => {
-                let request = &Request::made(call.as_args());
-                let flow = run_as(self, Call { index, row, request }, args);
-                self.env.command_log.has_noted = true;
-                Some(flow)
+                Some(run_as(self, Call { index, row, request: &Request::made(call.as_args()) }, args))
             }
             PausedCall::Held(flow) => Some(flow),
         }

@@ -10,10 +10,10 @@ use crate::nodes::probe::Probe;
 use crate::pool::lane_reset::LaneReset;
 use crate::pubsub::query::Publishing;
 use crate::reply::task::InternalTask;
+use crate::reply::tracked_keys_bound::{TrackedKeysBound, conclude_tracked_keys_max};
 use crate::scripts::evalsha_retry::EvalshaRetry;
 use crate::scripts::script_kill::ScriptKill;
 use crate::tracking::noloop_lanes::{ListenerId, ProtocolSwitch};
-use crate::tracking::table_limit::TrackedKeysBound;
 use crate::transaction::exec_reply::continue_exec_reply;
 use crate::transaction::exec_request::Exec;
 use crate::transaction::pending_watch::PendingWatch;
@@ -62,7 +62,7 @@ impl<E: Execute> Worker<E> {
             change => EnginesChange: self.env.conclude_change(*change),
             learning => CommandInfoQuery: self.learnings.conclude_learning(&mut self.env, *learning),
             listing => Listing: self.functions.handle_reply(&mut self.env, &mut self.blocking, *listing),
-            bound => TrackedKeysBound: self.env.conclude_tracked_keys_max(&bound),
+            bound => TrackedKeysBound: conclude_tracked_keys_max(&mut self.env, &bound),
             probe => Probe: self.env.conclude_probe(*probe),
             listening => ListenerId: self.subscriptions.conclude_listening(&mut self.env, *listening),
             task => PendingWatch: drop(task),

@@ -699,7 +699,7 @@ fn what_comes_for_a_client_that_has_gone_is_bounded() {
     assert!(held > fits && lost == 0, "it is put back: {held} bytes, {lost} lost");
     let (held, lost, _) = held_of(&["BLPOP", "q", "0"], 2 * limits::RETURNS_BYTES_MAX, Ending::Gone);
     assert!(held < limits::RETURNS_BYTES_MAX + (1 << 20) && lost == 1, "{held} bytes, {lost} lost");
-    // Nothing undoes that, and nobody reads it.
+    // Nothing undoes that, and no client reads it.
     let (held, lost, _) = held_of(&["XREAD", "BLOCK", "0", "STREAMS", "q", "0"], 8 << 20, Ending::Gone);
     assert!(held < 1 << 20 && lost == 0, "{held} bytes, {lost} lost");
 }

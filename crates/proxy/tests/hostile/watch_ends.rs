@@ -1,5 +1,5 @@
-//! A connection on which keys have been watched, and every way in which that ends: whoever has the connection next, its transactions
-//! fail for no key of another's.
+//! A connection on which keys have been watched, and every way in which that ends: the transactions of the client that has
+//! the connection next fail for no key of another's.
 
 use crate::NoEngine;
 use crate::bench::{Bench, request};

@@ -86,5 +86,5 @@ pub use visits::{Visit, Visited};
 pub use worker::Worker;
 pub use workers::budget::ProcessBudget;
 pub use workers::late_scripts::LateScripts;
-pub use workers::server_pause::ServerPause;
+pub use workers::operator_state::ServerPause;
 pub use workers::shared::{Measured, NodeReach, ProcessFacts, Shared};

@@ -17,7 +17,8 @@ use crate::interfaces::held_back::WaitsAtNodes;
 use crate::request::client_pause::{ClientPause, is_readonly_script, may_change};
 use crate::session::table::Clients;
 use crate::session::{Pause, SessionFlags};
-use crate::workers::operator_state::{KeptClientPause, OperatorState};
+use crate::workers::operator_state::KeptClientPause;
+use crate::workers::shared::Shared;
 use respool_command::{Command, ConnectionCommand, Execute, Row, ScriptingCommand, TransactionsCommand, text as texts};
 use respool_wire::Args;
 
@@ -99,6 +100,25 @@ pub(crate) fn follow_server<E: Execute>(env: &mut Env<E>) {
     }
 }
 
+/// A pause is ordered, beside one that may hold already. `false`: another process gives the orders by now.
+fn begin(shared: &Shared, now_us: u64, ordered: KeptClientPause) -> bool {
+    shared.change_orders(|standing| {
+        let before = standing.client_pause.filter(|hold| hold.until_us > now_us);
+        let until_us = before.map_or(ordered.until_us, |before| before.until_us.max(ordered.until_us));
+        let is_for_all = ordered.is_for_all || before.is_some_and(|before| before.is_for_all);
+        shared.server_pause.set(Some(until_us));
+        standing.client_pause = Some(KeptClientPause { until_us, is_for_all });
+    })
+}
+
+/// A pause is over.
+fn end(shared: &Shared) -> bool {
+    shared.change_orders(|standing| {
+        shared.server_pause.set(None);
+        standing.client_pause = None;
+    })
+}
+
 impl<E: Execute> Env<E> {
     fn keep_keys(&mut self, is_kept: bool) {
         if let Some(engine) = &mut self.engine {
@@ -124,16 +144,7 @@ impl<E: Execute> Env<E> {
             return self.refuse(index, texts::TIMEOUT_NEGATIVE).into();
         };
         let until_us = self.now.client_us.saturating_add(timeout_ms.saturating_mul(1000));
-        let is_taken = self.shared.change_orders(|standing| {
-            let before = standing.client_pause.filter(|hold| hold.until_us > self.now.client_us);
-            let until_us = before.map_or(until_us, |before| before.until_us.max(until_us));
-            self.shared.server_pause.set(Some(until_us));
-            standing.client_pause = Some(KeptClientPause {
-                until_us,
-                is_for_all: is_for_all || before.is_some_and(|before| before.is_for_all),
-            });
-        });
-        if !is_taken {
+        if !begin(&self.shared, self.now.client_us, KeptClientPause { until_us, is_for_all }) {
             return self.refuse(index, error_text::HANDED_OVER).into();
         }
         // Once that is answered, every worker holds requests back.
@@ -142,11 +153,7 @@ impl<E: Execute> Env<E> {
 
     /// `CLIENT UNPAUSE`.
     pub(crate) fn client_unpause(&mut self, index: ClientId) -> ClientStep {
-        let end = |standing: &mut OperatorState| {
-            self.shared.server_pause.set(None);
-            standing.client_pause = None;
-        };
-        if !self.shared.change_orders(end) {
+        if !end(&self.shared) {
             return self.refuse(index, error_text::HANDED_OVER).into();
         }
         ClientStep::ask(ClientQuestion::ClientPause, ClientFilter::default())

@@ -38,10 +38,7 @@ impl<E: Execute> Env<E> {
         let mut text = self.process_sections(args);
         let now = self.engine_now();
         if let Some(of_engine) = self.engine.as_mut().and_then(|engine| engine_sections(engine, now, row, args)) {
-            join_sections(&mut text, &of_engine);
-            if let Some(lines) = fragmentation(&text) {
-                join_sections(&mut text, &lines);
-            }
+            join_engine(&mut text, &of_engine);
         }
         self.answer(index, |reply| reply.verbatim("txt", text.as_bytes()))
     }
@@ -214,6 +211,14 @@ impl<'e> ProxyInfo<'e> {
                 figures.round_trip_us,
             );
         }
+    }
+}
+
+/// Adds the sections of the engine, and what follows from figures of both.
+fn join_engine(text: &mut String, of_engine: &str) {
+    join_sections(text, of_engine);
+    if let Some(lines) = fragmentation(text) {
+        join_sections(text, &lines);
     }
 }
 

@@ -27,10 +27,8 @@ pub(crate) enum Plain {
 impl<E: Execute> Env<E> {
     /// Who answers a client's next request if it is plain. Stays as it is while only plain requests are read.
     pub(crate) fn plain_way(&self, index: ClientId) -> Plain {
-        if !self.shared.has_plain_names {
-            return Plain::Neither;
-        }
         match self.clients.sessions.at(index) {
+            _ if !self.shared.has_plain_names => Plain::Neither,
             Some(session) if session.flags.is_none() && session.reply_mode == ReplyMode::On => match self.engine {
                 None => Plain::Nodes,
                 Some(_) if self.config.seeing.times_all() || !self.command_log.monitors.is_empty() => Plain::Neither,

@@ -10,6 +10,5 @@ pub(crate) mod node_stats;
 pub(crate) mod operator_state;
 pub(crate) mod query;
 pub(crate) mod quiescence;
-pub(crate) mod server_pause;
 pub(crate) mod shared;
 pub(crate) mod turns;

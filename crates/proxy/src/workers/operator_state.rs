@@ -8,6 +8,7 @@ use crate::ids::ClientNumber;
 use crate::workers::shared::Shared;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{MutexGuard, PoisonError};
 
 /// The orders in force.
@@ -141,6 +142,27 @@ impl Shared {
         let standing = OperatorState::read(text, now_us).ok_or("they are in a form that this version does not know")?;
         *self.standing() = standing;
         Ok(())
+    }
+}
+
+/// Until when all clients of a server are paused, as its engines learn of it if it has several: its workers hold requests back, and its engines
+/// remove no key of their own accord meanwhile.
+#[derive(Debug, Default)]
+pub struct ServerPause {
+    /// On the clock that clients see, in microseconds; 0: they are not.
+    until_us: AtomicU64,
+}
+
+impl ServerPause {
+    /// A pause has begun, or has another end; `None`: it is over.
+    pub(crate) fn set(&self, until_us: Option<u64>) {
+        self.until_us.store(until_us.unwrap_or(0), Ordering::Release);
+    }
+
+    /// Whether clients are paused at that time.
+    #[inline]
+    pub(crate) fn holds(&self, now_us: u64) -> bool {
+        now_us < self.until_us.load(Ordering::Acquire)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use respool_connection::{Credentials, Endpoint, FlushPolicy};
+use respool_net::TransportOptions;
 use respool_proxy::observe::terms::Terms;
 use respool_proxy::{
     AccessRules, Budgets, Config, IntegrityTerms, LaneLimits, NodeConfig, Reconnects, SoftLimit, SoftLimits,
@@ -279,6 +280,22 @@ fn node_config(node: &NodeSettings, engines: &mut impl Iterator<Item = usize>) -
         Arc::new(Credentials { username: credentials.username.clone(), password })
     });
     NodeConfig { name: node.name.clone(), endpoint: Arc::new(endpoint), credentials }
+}
+
+/// The options of clients' connections and of those to nodes. A node that vanishes is missed sooner than a client: the
+/// kernel asks once a second whether a silent one is there.
+pub(super) fn transports(instance: &Instance) -> (TransportOptions, TransportOptions) {
+    let (keepalive, user_timeout) = (instance.net.keepalive, instance.net.user_timeout);
+    let names_interval = instance.net.names_interval;
+    let of_clients = TransportOptions { keepalive, user_timeout, names_interval };
+    let of_nodes = match instance.net.node_timeout {
+        Some(timeout) => {
+            let (keepalive, user_timeout) = (Some(Duration::from_secs(1)), Some(timeout));
+            TransportOptions { keepalive, user_timeout, names_interval }
+        }
+        None => of_clients,
+    };
+    (of_clients, of_nodes)
 }
 
 /// Where an address is.

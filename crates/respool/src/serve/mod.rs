@@ -8,7 +8,6 @@
 //! ```
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -37,6 +36,7 @@ use server_listeners::{Door, ServerListeners};
 use tls::InstanceTls;
 use transfers::Transfers;
 
+mod about;
 mod access;
 mod config;
 mod counters;
@@ -112,7 +112,8 @@ pub fn run(
     let access = access::build(&process)?;
     access::go_on(&access, inherited.of_users())?;
     access::follow(&job.control, &access);
-    let about = about(&process, job.parameters.as_ref().and_then(Parameters::file));
+    let about =
+        about::process(&process, [chance(), chance(), chance()], job.parameters.as_ref().and_then(Parameters::file));
     let mut instances = Vec::new();
     let awaits_nodes = inherited.has_predecessor();
     for (number, instance) in process.instances.iter().enumerate() {
@@ -244,7 +245,7 @@ impl Running {
     ) -> Result<Self, Failure> {
         // An engine belongs to one thread, so a server that is nothing but one engine has one worker.
         let workers = if instance.is_embedded() { 1 } else { job.workers };
-        let (transport, to_nodes) = transports(instance);
+        let (transport, to_nodes) = config::transports(instance);
         let tls = Arc::new(InstanceTls::load(instance)?);
         let (mut shares, bound) = listen(instance, workers, &transport, &tls, doors)?;
         let clients = Arc::clone(&tls.nodes);
@@ -564,22 +565,6 @@ fn stop_with(control: &Arc<Control>, transfers: &Arc<Transfers>) {
     }));
 }
 
-/// The options of clients' connections and of those to nodes. A node that vanishes is missed sooner than a client: the
-/// kernel asks once a second whether a silent one is there.
-fn transports(instance: &Instance) -> (TransportOptions, TransportOptions) {
-    let (keepalive, user_timeout) = (instance.net.keepalive, instance.net.user_timeout);
-    let names_interval = instance.net.names_interval;
-    let of_clients = TransportOptions { keepalive, user_timeout, names_interval };
-    let of_nodes = match instance.net.node_timeout {
-        Some(timeout) => {
-            let (keepalive, user_timeout) = (Some(Duration::from_secs(1)), Some(timeout));
-            TransportOptions { keepalive, user_timeout, names_interval }
-        }
-        None => of_clients,
-    };
-    (of_clients, of_nodes)
-}
-
 fn engine(settings: &EngineSettings) -> Engine {
     let config = EngineConfig {
         databases: settings.databases as usize,
@@ -680,7 +665,7 @@ fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls:
                 tracing::error!("TLS stays as it was: {}", failure.message);
             }
             if let Some(instance) = process.instances.get(number) {
-                let (of_clients, of_nodes) = transports(instance);
+                let (of_clients, of_nodes) = config::transports(instance);
                 slots.iter().for_each(|slot| {
                     // A worker that has ended needs no options.
                     slot.set_options(of_clients, of_nodes);
@@ -725,22 +710,6 @@ fn follow_as_nodes(control: &Arc<Control>, number: usize, nodes: Vec<Postbox<Mai
             node.post(Mail::Reload(Arc::clone(&config)));
         });
     }));
-}
-
-fn about(process: &Process, file: Option<&PathBuf>) -> ProcessFacts {
-    let tcp_port =
-        process.instances.iter().flat_map(|instance| &instance.net.listen).find_map(|door| door.address.port());
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    ProcessFacts {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        process_id: std::process::id(),
-        os: format!("{} {} {}", std::env::consts::OS, release.trim(), std::env::consts::ARCH),
-        tcp_port: Arc::new(tcp_port.unwrap_or(0).into()),
-        run_id: format!("{:016x}{:016x}{:08x}", chance(), chance(), chance() as u32),
-        config_file: file.map(|file| file.display().to_string()).unwrap_or_default(),
-        executable: std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default(),
-        pools: process.instances.len(),
-    }
 }
 
 /// A random number from the system, by way of the hash maps' own seeds.

@@ -55,7 +55,7 @@ struct Terms {
 impl Terms {
     fn of(instance: &Instance, workers: usize) -> Self {
         let backlog = i32::try_from(instance.net.backlog).unwrap_or(i32::MAX);
-        let (transport, _) = super::transports(instance);
+        let (transport, _) = config::transports(instance);
         Self { workers, backlog, unix_mode: instance.net.unix_mode, transport }
     }
 

@@ -4,8 +4,8 @@
 //! that passes fewer if each failure has a reason. Tests that vary
 //! count as failed however they end. A unit that is left
 //! out has a reason there in the place of its counts. Each test of redis's suite that fails has to be in the table of its mode
-//! (`tcl-embedded-fails.tsv`, `tcl-embedded-internal-fails.tsv`); in external mode each that is left out, because it needs what there is not,
-//! in `tcl-embedded-left-out.tsv`.
+//! (`tcl-embedded-fails.tsv`, `tcl-embedded-internal-fails.tsv`); and each that is left out, because it needs what there is not, in the other
+//! (`tcl-embedded-left-out.tsv`, `tcl-embedded-internal-left-out.tsv`).
 
 use std::time::Instant;
 use std::{fs, io};
@@ -23,7 +23,11 @@ fn file(suite: Suite) -> &'static str {
         Suite::Valkey => "tcl-embedded-valkey.tsv",
     }
 }
-const LEFT_OUT: &str = "tcl-embedded-left-out.tsv";
+
+/// The table of tests that are left out in a mode.
+fn left_out_file(is_internal: bool) -> &'static str {
+    if is_internal { "tcl-embedded-internal-left-out.tsv" } else { "tcl-embedded-left-out.tsv" }
+}
 
 /// Why tests with a tag are left out.
 const NEEDS: [(&str, &str); 2] = [
@@ -39,8 +43,8 @@ struct LeftOut {
     why: String,
 }
 
-fn load_left_out() -> io::Result<Vec<LeftOut>> {
-    let rows = command::expected(LEFT_OUT, 3)?.into_iter().map(|fields| {
+fn load_left_out(is_internal: bool) -> io::Result<Vec<LeftOut>> {
+    let rows = command::expected(left_out_file(is_internal), 3)?.into_iter().map(|fields| {
         let [unit, test, why] = <[String; 3]>::try_from(fields).expect("three were read");
         LeftOut { unit, test, why }
     });
@@ -100,8 +104,8 @@ fn load(suite: Suite) -> io::Result<Vec<Row>> {
 pub(super) fn run(deployment: &Deployment<'_>, options: &Options) -> Outcome {
     let mode = if options.internal { "internal" } else { "external" };
     let mut rows = if options.embedded { load(options.suite)? } else { Vec::new() };
-    let names_left_out = options.embedded && !options.internal && options.suite == Suite::Redis;
-    let mut left_out = if names_left_out { load_left_out()? } else { Vec::new() };
+    let names_left_out = options.embedded && options.suite == Suite::Redis;
+    let mut left_out = if names_left_out { load_left_out(options.internal)? } else { Vec::new() };
     let units = if options.unit.is_empty() { deployment.units()? } else { options.unit.clone() };
     let (mut total, mut complaints) = (Tally::default(), Vec::new());
     println!("{:<38} {:>5} {:>7} {:>8} {:>6} {:>6}", format!("unit ({mode})"), "ok", "failed", "ignored", "known", "s");
@@ -139,7 +143,7 @@ pub(super) fn run(deployment: &Deployment<'_>, options: &Options) -> Outcome {
             let named = named(unit, &tally);
             if options.save {
                 take_named(&mut left_out, unit, named);
-                save_left_out(&left_out)?;
+                save_left_out(&left_out, options.internal)?;
             } else {
                 let unknown = named.iter().filter(|row| !left_out.contains(row));
                 complaints
@@ -171,14 +175,17 @@ pub(super) fn run(deployment: &Deployment<'_>, options: &Options) -> Outcome {
     }
 }
 
-fn save_left_out(rows: &[LeftOut]) -> io::Result<()> {
-    let mut text = "# Tests of redis 7.0.15's suite in external mode that are not run against `respool server` (cargo xtask tcl --embedded --save):\n\
-                    # unit, test, why.\n"
-        .to_owned();
+fn save_left_out(rows: &[LeftOut], is_internal: bool) -> io::Result<()> {
+    let (mode, option) = if is_internal { ("internal", " --internal") } else { ("external", "") };
+    let mut text = format!(
+        "# Tests of redis 7.0.15's suite in {mode} mode that are not run against `respool server` (cargo xtask tcl --embedded{option} --save), in\n\
+         # units that are run:\n\
+         # unit, test, why.\n"
+    );
     for LeftOut { unit, test, why } in rows {
         text += &format!("{unit}\t{test}\t{why}\n");
     }
-    fs::write(command::root().join("xtask").join("expected").join(LEFT_OUT), text)
+    fs::write(command::root().join("xtask").join("expected").join(left_out_file(is_internal)), text)
 }
 
 fn save(suite: Suite, rows: &[Row]) -> io::Result<()> {
@@ -207,6 +214,18 @@ fn save(suite: Suite, rows: &[Row]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_test_that_is_left_out_is_named_once() {
+        for is_internal in [false, true] {
+            let rows = load_left_out(is_internal).unwrap();
+            for (place, row) in rows.iter().enumerate() {
+                assert!(!row.why.is_empty());
+                let is_same = |other: &LeftOut| other.unit == row.unit && other.test == row.test;
+                assert!(!rows[..place].iter().any(is_same), "{}: {} is written down twice", row.unit, row.test);
+            }
+        }
+    }
 
     #[test]
     fn the_committed_matrix_can_be_read() {

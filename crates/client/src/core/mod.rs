@@ -114,6 +114,8 @@ pub(crate) struct State {
     is_served: bool,
     /// That thread has found that another reads, and is begun again when that one is through.
     is_serve_due: bool,
+    /// It does so for callers that wait outside, as none waits for a reply.
+    serves_outside: bool,
     reconnect: Reconnect,
     is_dialling: bool,
     /// Why the last attempt to connect has failed.
@@ -186,6 +188,7 @@ impl Core {
             lobby_count: 0,
             is_served: false,
             is_serve_due: false,
+            serves_outside: false,
             reconnect: Reconnect::new(config.reconnect),
             is_dialling: false,
             last_failure: None,
@@ -341,6 +344,26 @@ impl State {
         } else if self.is_drained && !self.upstream.tickets().is_empty() {
             self.leader = Leader::Driver;
             wakes.rare().serve = true;
+        } else {
+            self.serve_outside(wakes);
+        }
+    }
+
+    /// A thread reads if callers wait outside for room, and all callers inside have left: what these have asked for is answered all the same,
+    /// and takes the room until it was read. What leads may be the driver of a runtime that stands still.
+    pub(crate) fn serve_outside(&mut self, wakes: &mut Wakes) {
+        if !self.lobby.is_empty() && self.slots.waiting() == 0 {
+            self.serve_abandoned(wakes);
+        }
+    }
+
+    /// As [`Self::serve_outside`], if no caller waits inside.
+    #[cold]
+    fn serve_abandoned(&mut self, wakes: &mut Wakes) {
+        let is_read = self.is_served && self.leader == Leader::Driver;
+        if !is_read && self.link.is_some() && !self.upstream.tickets().is_empty() {
+            (self.leader, self.serves_outside) = (Leader::Driver, true);
+            wakes.rare().serve = true;
         }
     }
 
@@ -360,6 +383,8 @@ impl State {
         wakes.trash(waiter, ended);
         if matches!(self.leader, Leader::Thread(leader) | Leader::Task(leader) if leader == id) {
             self.appoint(wakes);
+        } else {
+            self.serve_outside(wakes);
         }
     }
 }

@@ -162,7 +162,19 @@ fn serve(core: &Weak<Core>) {
         let is_calm = state.slots.waiting() <= 1;
         drop(guard);
         let (mut state, once) = half.read(&core, Wait::For { usual_us: SERVE_US, left_us: SERVE_US }, Leader::Driver);
-        let is_owed = state.is_drained && !state.upstream.tickets().is_empty();
+        let is_wanted = state.is_drained || !state.lobby.is_empty();
+        let is_owed = is_wanted && !state.upstream.tickets().is_empty();
+        if state.serves_outside && state.slots.waiting() > 0 {
+            // They have room, and read for themselves.
+            state.serves_outside = false;
+            if state.leader == Leader::Driver {
+                let mut wakes = Wakes::default();
+                state.appoint(&mut wakes);
+                drop(state);
+                wakes.run_on(&core);
+                continue;
+            }
+        }
         if once == ReadOnce::Nothing && state.slots.waiting() == 0 && !is_owed && state.leader == Leader::Driver {
             state.leader = Leader::None;
         }

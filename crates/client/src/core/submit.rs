@@ -89,6 +89,9 @@ impl State {
         let is_full = in_flight + commands.len() > core.config.requests_max && in_flight > 0
             || self.upstream.queued_bytes() > core.config.queued_bytes_max;
         if is_full {
+            if self.slots.waiting() == 0 {
+                self.serve_abandoned(wakes);
+            }
             return match core.config.overload {
                 Overload::Wait => Submitted::Outside,
                 Overload::Fail => Submitted::Refused(ErrorKind::Overloaded),

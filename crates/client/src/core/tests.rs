@@ -227,6 +227,135 @@ fn a_full_connection_that_closes_ends_all_who_wait_outside() {
     close_while_full((100, 1 << 20), &[set(1), set(32 << 20), set(2 << 20)]);
 }
 
+/// A connection that is full of requests whose callers have left. What comes behind them is let in once the server has answered.
+fn call_behind_the_abandoned(overload: Overload, abandons: impl Fn(&Arc<Core>), calls: impl Fn(&Arc<Core>, &Gate)) {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let server = FakeBackend::start(move |request| match &*request.command() {
+        // While it does not answer this, it reads nothing.
+        "GET" => Act::Hold(held.clone()),
+        _ => Act::Usual,
+    });
+    let server = server.unwrap();
+    let Address::Tcp(address) = server.address() else { panic!("no TCP") };
+    let config = Config::from_url(&address.to_string()).unwrap().overload(overload).limits(FULL, 1 << 20);
+    let core = Core::new(config);
+    Progress::new(None).wait(&core, &[cmd("PING")]).unwrap();
+    abandons(&core);
+    calls(&core, &gate);
+    assert_eq!((core.in_flight().1, core.counts().connections), (0, 1));
+}
+
+/// Requests for which there is room.
+const FULL: usize = 4;
+
+fn abandon_by_threads(core: &Arc<Core>) {
+    std::thread::scope(|scope| {
+        for _ in 0..FULL {
+            let call = || Progress::new(Some(Duration::from_millis(50))).wait(core, &[cmd("GET").key("k")]);
+            scope.spawn(move || call().unwrap_err());
+        }
+    });
+    assert_eq!(core.in_flight(), (FULL, 0));
+}
+
+/// The tasks are dropped, and their runtime stands still from then on.
+#[cfg(feature = "tokio")]
+fn abandon_by_tasks(runtime: &tokio::runtime::Runtime, core: &Arc<Core>) {
+    use std::future::Future;
+    struct Abandoned<'c>(&'c Arc<Core>, Progress);
+    impl Drop for Abandoned<'_> {
+        fn drop(&mut self) {
+            self.1.abandon(self.0);
+        }
+    }
+    let commands = vec![cmd("GET").key("k"); FULL / 2];
+    runtime.block_on(async {
+        let mut calls: Vec<_> = (0..2).map(|_| Abandoned(core, Progress::new(None))).collect();
+        for Abandoned(core, progress) in &mut calls {
+            let mut call = std::pin::pin!(std::future::poll_fn(|cx| progress.poll(core, &commands, cx)));
+            assert!(call.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_pending());
+        }
+        wait_until("it is full", Duration::from_secs(60), || Ok(core.in_flight().0 == FULL)).unwrap();
+    });
+    assert_eq!(core.in_flight(), (FULL, 0));
+}
+
+/// Long enough for what is answered, and a test that fails ends.
+fn in_time() -> Progress {
+    Progress::new(Some(Duration::from_secs(20)))
+}
+
+#[test]
+fn replies_to_callers_that_have_left_are_read_for_those_outside() {
+    let wait = |core: &Arc<Core>, gate: &Gate| {
+        gate.open();
+        for _ in 0..3 {
+            in_time().wait(core, &[cmd("PING")]).unwrap();
+        }
+    };
+    call_behind_the_abandoned(Overload::Wait, abandon_by_threads, wait);
+    let comes_again = |core: &Arc<Core>, gate: &Gate| {
+        let call = || Progress::new(None).wait(core, &[cmd("PING")]).is_ok();
+        assert!(!call());
+        gate.open();
+        wait_until("there is room", Duration::from_secs(20), || Ok(call())).unwrap();
+    };
+    call_behind_the_abandoned(Overload::Fail, abandon_by_threads, comes_again);
+}
+
+#[test]
+fn those_outside_have_a_reader_when_the_last_inside_leaves() {
+    let outside = |core: &Arc<Core>, gate: &Gate| {
+        std::thread::scope(|scope| {
+            let calls = [(); 3].map(|()| scope.spawn(|| in_time().wait(core, &[cmd("PING")])));
+            wait_until("they wait outside", Duration::from_secs(60), || Ok(core.lock().lobby.len() == 3)).unwrap();
+            gate.open();
+            calls.into_iter().for_each(|call| call.join().unwrap().unwrap());
+        });
+    };
+    call_behind_the_abandoned(
+        Overload::Wait,
+        |_| {},
+        |core, gate| {
+            std::thread::scope(|scope| {
+                let inside = scope.spawn(|| {
+                    let limit = Some(Duration::from_millis(200));
+                    Progress::new(limit).wait(core, &vec![cmd("GET").key("k"); FULL]).unwrap_err();
+                });
+                wait_until("it is full", Duration::from_secs(60), || Ok(core.in_flight().0 == FULL)).unwrap();
+                let calls = [(); 3].map(|()| scope.spawn(|| in_time().wait(core, &[cmd("PING")])));
+                inside.join().unwrap();
+                gate.open();
+                calls.into_iter().for_each(|call| call.join().unwrap().unwrap());
+            });
+        },
+    );
+    call_behind_the_abandoned(Overload::Wait, abandon_by_threads, outside);
+}
+
+#[cfg(feature = "tokio")]
+#[test]
+fn tasks_that_have_left_a_runtime_that_stands_still_jam_nothing() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let still = runtime();
+    let thread = |core: &Arc<Core>, gate: &Gate| {
+        gate.open();
+        in_time().wait(core, &[cmd("PING")]).unwrap();
+    };
+    call_behind_the_abandoned(Overload::Wait, |core| abandon_by_tasks(&still, core), thread);
+    let tasks = |core: &Arc<Core>, gate: &Gate| {
+        gate.open();
+        runtime().block_on(async {
+            let calls: Vec<_> = (0..20).map(|_| tokio::spawn(ping(Arc::clone(core)))).collect();
+            for call in calls {
+                call.await.unwrap().unwrap();
+            }
+        });
+    };
+    call_behind_the_abandoned(Overload::Wait, |core| abandon_by_tasks(&still, core), tasks);
+}
+
 /// Does something when the last of its wakers is dropped.
 #[cfg(feature = "tokio")]
 struct OnDrop(Box<dyn Fn() + Send + Sync>);

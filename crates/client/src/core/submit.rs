@@ -70,7 +70,7 @@ impl State {
         let unseen = self.counts.requests.wrapping_sub(self.looked_over);
         if (idle_us > IDLE_US || unseen >= LOOK_REQUESTS)
             && unseen > 0
-            && self.upstream.tickets().is_empty()
+            && self.slots.waiting() == 0
             && let Some(link) = self.link.clone()
         {
             return Submitted::Unseen(link);
@@ -214,14 +214,18 @@ impl State {
 }
 
 impl Core {
-    /// Looks at a connection on which nothing is owed: whether the server has closed it, or has sent a reply that nothing asked for,
-    /// which would be taken for that of the next request.
+    /// Looks at a connection on which no caller waits for a reply: whether the server has closed it, or, if none is due, has sent one
+    /// that nothing asked for, which would be taken for that of the next request.
     pub(crate) fn look<'a>(
         self: &'a Arc<Self>,
         mut state: MutexGuard<'a, State>,
         link: &Link,
         wakes: &mut Wakes,
     ) -> MutexGuard<'a, State> {
+        if !state.upstream.tickets().is_empty() {
+            // Replies are due whose callers have left, and may be there. Nobody needs what has come in front of an end.
+            return self.look_by(state, Looking::Peeking, || link.has_ended(), wakes);
+        }
         let is_between = state.upstream.is_between_replies();
         let half = if link.is_encrypted() { Looking::Taking(state.read_half.take()) } else { Looking::Peeking };
         self.look_by(state, half, || is_between && link.is_spoilt(), wakes)
@@ -247,7 +251,7 @@ impl Core {
             state.hand_on(Leader::None, wakes);
         }
         // Something may have been asked meanwhile, and what was there may be its reply.
-        if state.epoch == epoch && state.counts.requests == requests && state.upstream.tickets().is_empty() {
+        if state.epoch == epoch && state.counts.requests == requests {
             state.looked_over = requests;
             if is_spoilt {
                 state.lose_link(&"closed by the server, or out of step", self.now_us(), wakes);

@@ -95,6 +95,35 @@ fn what_begins_to_read_during_a_look_is_woken_behind_it() {
 }
 
 #[test]
+fn a_connection_that_has_ended_is_not_written_to_though_it_owes_a_reply() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let server = FakeBackend::start(move |request| match &*request.command() {
+        "GET" => {
+            held.pass();
+            Act::Close
+        }
+        _ => Act::Usual,
+    });
+    let server = server.unwrap();
+    let Address::Tcp(address) = server.address() else { panic!("no TCP") };
+    let core = Core::new(Config::from_url(&address.to_string()).unwrap());
+    Progress::new(None).wait(&core, &[cmd("PING")]).unwrap();
+    Progress::new(Some(Duration::from_millis(50))).wait(&core, &[cmd("GET").key("k")]).unwrap_err();
+    assert_eq!(core.in_flight(), (1, 0));
+    let link = core.link().unwrap();
+    gate.open();
+    let is_idle = || Ok(link.has_ended() && core.now_us() - core.lock().last_used_us > 200_000);
+    wait_until("it has ended, and was not used for a while", Duration::from_secs(60), is_idle).unwrap();
+    // What may not be executed twice is sent on another connection.
+    let mut progress = Progress::new(Some(Duration::from_secs(20)));
+    progress.is_last_time = true;
+    progress.wait(&core, &[cmd("INCR").key("k")]).unwrap();
+    assert!(matches!(progress.ended, Some(Ended::Reply(_))), "{:?}", progress.ended);
+    assert_eq!(core.counts().connections, 2);
+}
+
+#[test]
 fn a_connection_whose_server_breaks_the_protocol_is_reset() {
     let server = FakeBackend::start(|request| match &*request.command() {
         "GET" => Act::Bytes(b"no reply\r\n".to_vec()),

@@ -368,18 +368,6 @@ impl Config {
         let sentinels = self.sentinels.as_ref().ok_or_else(no_sentinels)?.of_role(role);
         Ok(Self { sentinels: Some(sentinels), ..self })
     }
-
-    /// A server at `peer` has answered with this. If it refuses to write, it is no master any longer; a replica
-    /// refuses always.
-    #[cold]
-    pub(crate) fn note_error(&self, error: &crate::ServerError, peer: Option<crate::core::Peer>) {
-        if let (Some(sentinels), Some(crate::core::Peer::Tcp(peer))) = (&self.sentinels, peer)
-            && sentinels.role == crate::Role::Master
-            && error.code() == "READONLY"
-        {
-            sentinels.note_readonly(peer);
-        }
-    }
 }
 
 /// What an address says of TLS.

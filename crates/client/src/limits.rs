@@ -90,6 +90,10 @@ pub const CLUSTER_SEEDS_MAX: usize = 64;
 /// After how long a silence a shared connection is replaced, by default: a server that is alone with a slow script answers again before.
 pub const SILENCE: Duration = Duration::from_secs(30);
 
+/// How long a server that refuses to write keeps its connection while others wait there, and how often connections to it are made anew at
+/// most: its name may lead to another. A client that is meant for a replica dials no more often for a write that goes astray.
+pub const DEMOTION_PAUSE: Duration = Duration::from_secs(1);
+
 /// How long a node of a cluster may be silent before the others are asked whether it is still there. The call waits on meanwhile.
 pub const CLUSTER_SILENCE: Duration = Duration::from_secs(1);
 

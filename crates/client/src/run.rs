@@ -147,20 +147,16 @@ impl Progress {
         }
     }
 
-    /// The server has answered with an error. What has come of another connection than that of now says nothing of its server.
+    /// The server has answered with an error.
     #[cold]
-    pub(crate) fn note_error(&self, core: &Core, error: &crate::ServerError) {
-        let state = core.lock();
-        let link = state.link.clone().filter(|_| state.epoch == self.epoch);
-        drop(state);
-        core.config.note_error(error, link.map(|link| link.peer()));
+    pub(crate) fn note_error(&self, core: &Arc<Core>, error: &crate::ServerError) {
+        if error.code() == "READONLY" {
+            core.note_readonly(self.epoch);
+        }
     }
 
     /// As [`Self::note_error`], of all that has come.
-    pub(crate) fn note_errors(&self, core: &Core) {
-        if core.config.sentinels.is_none() {
-            return;
-        }
+    pub(crate) fn note_errors(&self, core: &Arc<Core>) {
         for ended in self.ended_before.iter().chain(&self.ended) {
             if let Ended::Reply(crate::Reply::Error(error)) = ended {
                 self.note_error(core, error);

@@ -2,6 +2,8 @@
 
 #[path = "faulty_server/beginners.rs"]
 mod beginners;
+#[path = "faulty_server/demotion.rs"]
+mod demotion;
 mod peer;
 
 use peer::{Peer, config, on_both_faces, server};

@@ -16,6 +16,7 @@
 
 mod deadline_heap;
 mod deadlines;
+mod demotion;
 mod dial;
 #[cfg(feature = "tokio")]
 mod driver;
@@ -134,6 +135,8 @@ pub(crate) struct State {
     keeper_us: u64,
     /// Since when nothing has come, as late calls have found.
     silent: Option<Asked>,
+    /// What refusals to write have come to.
+    demotion: demotion::Demotion,
     /// Of the reads, those that found nothing.
     vain_reads: u64,
     /// How often the kernel has taken more of what it had not taken at once.
@@ -199,6 +202,7 @@ impl Core {
             looked_at: 0,
             keeper_us: u64::MAX,
             silent: None,
+            demotion: demotion::Demotion::default(),
             vain_reads: 0,
             confirmed: 0,
             is_closed: false,

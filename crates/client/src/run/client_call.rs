@@ -91,9 +91,7 @@ impl<'c> Run<'c> {
     /// The server has answered with an error.
     #[cold]
     pub(crate) fn note_error(&self, error: &crate::ServerError) {
-        if let Via::Node(core, _) = self.via
-            && core.config.sentinels.is_some()
-        {
+        if let Via::Node(core, _) = self.via {
             self.progress.note_error(core, error);
         }
     }

@@ -17,7 +17,7 @@ mod talk;
 mod watcher;
 
 use crate::Config;
-use crate::core::{Failure, Link, Lookup, Socket};
+use crate::core::{Failure, Link, Lookup, Peer, Socket};
 use crate::limits::SENTINELS_MAX;
 use crate::url::Address;
 pub(crate) use address::SentinelAddress;
@@ -316,8 +316,12 @@ impl Sentinels {
         }
     }
 
-    /// The server at `peer` has refused to write: it is no master any longer.
-    pub(crate) fn note_readonly(&self, peer: SocketAddr) {
+    /// The server at `peer` has refused to write: it is no master any longer. A replica refuses always.
+    pub(crate) fn note_refused(&self, peer: Peer) {
+        let Peer::Tcp(peer) = peer else { return };
+        if self.role != Role::Master {
+            return;
+        }
         let mut sockets = lock(&self.sockets);
         let (go, stay): (Vec<_>, Vec<_>) = sockets.open.drain(..).partition(|(other, _)| *other == peer);
         sockets.open = stay;

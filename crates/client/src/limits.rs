@@ -94,6 +94,15 @@ pub const SILENCE: Duration = Duration::from_secs(30);
 /// most: its name may lead to another. A client that is meant for a replica dials no more often for a write that goes astray.
 pub const DEMOTION_PAUSE: Duration = Duration::from_secs(1);
 
+/// How long a connection is idle before the kernel asks the other host whether it is there. Middleboxes forget connections after minutes.
+pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+
+/// How long it waits for each answer.
+pub const KEEPALIVE_PAUSE: Duration = Duration::from_secs(5);
+
+/// How often it asks before the connection is lost.
+pub const KEEPALIVE_PROBES: u32 = 3;
+
 /// How long a node of a cluster may be silent before the others are asked whether it is still there. The call waits on meanwhile.
 pub const CLUSTER_SILENCE: Duration = Duration::from_secs(1);
 

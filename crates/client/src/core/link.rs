@@ -8,6 +8,7 @@ use super::lookup::Lookup;
 #[cfg(feature = "tls")]
 use super::session::Session;
 use crate::Config;
+use crate::limits::{KEEPALIVE_IDLE, KEEPALIVE_PAUSE, KEEPALIVE_PROBES};
 use respool_connection::Endpoint;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -133,13 +134,28 @@ fn connect_tcp(
         match TcpStream::connect_timeout(address, share.max(Duration::from_millis(1))) {
             Ok(socket) => {
                 socket.set_nodelay(true)?;
-                rustix::net::sockopt::set_socket_keepalive(&socket, true)?;
+                watch_idle(&socket)?;
                 return Ok(socket);
             }
             Err(error) => failure = error,
         }
     }
     Err(failure)
+}
+
+/// Lets the kernel ask the other host whether it is there still while nothing comes. Calls without a deadline, as a `BLPOP` without end, wait by
+/// this alone.
+fn watch_idle(socket: &TcpStream) -> io::Result<()> {
+    use rustix::net::sockopt;
+    sockopt::set_socket_keepalive(socket, true)?;
+    // There, the system's terms hold.
+    #[cfg(not(any(target_os = "haiku", target_os = "nto", target_os = "openbsd", target_os = "redox")))]
+    {
+        sockopt::set_tcp_keepidle(socket, KEEPALIVE_IDLE)?;
+        sockopt::set_tcp_keepintvl(socket, KEEPALIVE_PAUSE)?;
+        sockopt::set_tcp_keepcnt(socket, KEEPALIVE_PROBES)?;
+    }
+    Ok(())
 }
 
 /// How long it is waited before a socket whose queue of connections is full is tried again: the kernel does not tell when it has room.
@@ -501,7 +517,17 @@ mod tests {
         let config = Config::from_url(&listener.local_addr().unwrap().to_string()).unwrap();
         let link = Link::connect(&config, &Lookup::default(), Instant::now() + Duration::from_secs(60)).unwrap();
         assert!(rustix::net::sockopt::tcp_nodelay(&link).unwrap());
-        assert!(rustix::net::sockopt::socket_keepalive(&link).unwrap());
+    }
+
+    #[test]
+    fn a_host_that_has_gone_is_found_while_nothing_is_said() {
+        use rustix::net::sockopt;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let config = Config::from_url(&listener.local_addr().unwrap().to_string()).unwrap();
+        let link = Link::connect(&config, &Lookup::default(), Instant::now() + Duration::from_secs(60)).unwrap();
+        assert!(sockopt::socket_keepalive(&link).unwrap());
+        let probing = sockopt::tcp_keepintvl(&link).unwrap() * sockopt::tcp_keepcnt(&link).unwrap();
+        assert!(sockopt::tcp_keepidle(&link).unwrap() + probing <= Duration::from_secs(60));
     }
 
     #[test]

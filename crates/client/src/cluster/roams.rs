@@ -34,6 +34,8 @@ pub(crate) struct Roams {
     at: Option<Address>,
     /// When it was sent there.
     sent_us: u64,
+    /// How often it was sent to a node.
+    sent: u64,
     step: Step,
 }
 
@@ -61,6 +63,7 @@ impl Roams {
             slot: None,
             at: None,
             sent_us: 0,
+            sent: 0,
             step: Step::Place,
         }
     }
@@ -139,9 +142,21 @@ impl Roams {
     fn go_to(&mut self, node: Arc<Node>) -> Step {
         self.at = Some(node.address());
         self.sent_us = self.cluster.now_us();
+        self.sent += 1;
         let left = left_us(self.until_us, self.cluster.now_us());
-        let explicit = self.explicit.and(left);
-        let call = LaneCall::new(&node.side, self.commands.clone(), explicit, self.kind);
+        let mut call = LaneCall::new(&node.side, self.commands.clone(), self.explicit.and(left), self.kind);
+        // Also if its requests say how long they wait, of which a part has passed elsewhere.
+        call.limit(left);
+        if let Some(slot) = self.slot {
+            let shared = Arc::clone(self.cluster.shared());
+            let primary = move || shared.table().shard_of(slot).map(|shard| shard.primary.address());
+            let (at, before) = (Some(node.address()), primary());
+            // A redirect may know better than the table from which it was sent.
+            call.watch(move || {
+                let now = primary();
+                now.is_some() && now != at && now != before
+            });
+        }
         Step::At(node, call)
     }
 
@@ -197,6 +212,23 @@ impl Roams {
         }
     }
 
+    /// It was let go by its node, or given up there. Goes on elsewhere, `None`, if its slot did and nothing was taken; over with what it has taken, which is
+    /// nothing, if the time is over for which it was to wait.
+    fn let_go(&mut self, call: &mut LaneCall, error: Error) -> Result<Option<Vec<Ended>>, Error> {
+        let is_let_go = error.is_timeout() && error.outcome() == Outcome::Replied;
+        if !call.was_astray() {
+            // A part of the time was spent elsewhere, so the call's is over before the server's.
+            let is_nothing = is_let_go && self.explicit.is_none() && self.sent > 1;
+            return if is_nothing { Ok(Some(call.take_ended().collect())) } else { Err(error) };
+        }
+        if is_let_go || error.outcome() == Outcome::NotSent || self.commands.iter().all(only_reads) {
+            self.note_back();
+            return Ok(None);
+        }
+        let why = "its slot has another node, and the one at which it waited does not answer";
+        Err(Error::new(ErrorKind::Lost(why.into()), error.outcome()))
+    }
+
     /// Goes on until it has to wait: `None`.
     fn advance(&mut self, how: &mut How<'_, '_>) -> Option<Result<(), Error>> {
         loop {
@@ -239,7 +271,17 @@ impl Roams {
                         {
                             Some(error.clone())
                         }
-                        Err(error) => return Some(Err(error.clone())),
+                        Err(error) => match self.let_go(&mut call, error.clone()) {
+                            Ok(None) => {
+                                self.step = Step::Place;
+                                continue;
+                            }
+                            Ok(Some(ended)) => {
+                                self.step = Step::Over(Some((node, call)), ended);
+                                continue;
+                            }
+                            Err(error) => return Some(Err(error)),
+                        },
                     };
                     match failed {
                         None => {
@@ -280,6 +322,7 @@ mod tests {
     use super::*;
     use crate::cmd;
     use respool_route::limits::PAUSES_MAX;
+    use respool_testkit::{Act, FakeBackend, Gate, Received, wait_until};
     use std::net::TcpListener;
 
     #[test]
@@ -302,6 +345,104 @@ mod tests {
         let error = told.recv_timeout(Duration::from_secs(20)).expect("it ends").unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Lost(_)), "{error}");
         assert_eq!(error.outcome(), Outcome::NotSent);
+    }
+
+    /// What a call comes to at a node that does this with it, behind the move of its slot to another.
+    fn follow(command: Command, vanishes: bool, first: impl Fn(&Received) -> Act + Send + Sync + 'static) -> Followed {
+        let number = |request: &Received| match request.key() {
+            b"ID" => Act::Bytes(b":7\r\n".to_vec()),
+            _ => Act::Usual,
+        };
+        let one = FakeBackend::start(move |request| match &*request.command() {
+            "CLIENT" if request.key() == b"ID" => number(request),
+            _ => first(request),
+        });
+        let other = FakeBackend::start(move |request| match &*request.command() {
+            "CLIENT" => number(request),
+            "BLPOP" | "XREAD" => Act::Bytes(b"*2\r\n$1\r\nk\r\n$1\r\nv\r\n".to_vec()),
+            _ => Act::Usual,
+        });
+        let (one, other) = (one.unwrap(), other.unwrap());
+        let port = |node: &FakeBackend| match node.address() {
+            respool_testkit::Address::Tcp(address) => address.port(),
+            _ => panic!("no TCP"),
+        };
+        let config = Config::from_url("redis+cluster://127.0.0.1:1").unwrap().deadline(None);
+        let cluster = Cluster::of(&config.release_limit(Duration::from_millis(200))).unwrap();
+        cluster.show(&[(port(&one), 16_383)]);
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| {
+                let mut roams = Roams::new(&cluster, vec![command], None, Kind::Blocking);
+                (roams.wait(), roams.take_ended())
+            });
+            let is_there = || Ok(one.received().iter().any(|request| request.command() != "CLIENT"));
+            wait_until("it waits at its node", Duration::from_secs(20), is_there).unwrap();
+            if vanishes {
+                one.vanish().unwrap();
+            }
+            cluster.show(&[(port(&other), 16_383)]);
+            let is_over = || Ok(call.is_finished());
+            let ended = wait_until("it ends", Duration::from_secs(20), is_over);
+            // A test that fails ends.
+            cluster.shared().close();
+            drop(one);
+            ended.unwrap();
+            call.join().unwrap()
+        })
+    }
+
+    type Followed = (Result<(), Error>, Vec<Ended>);
+
+    fn is_value((result, ended): &Followed) -> bool {
+        result.is_ok() && matches!(ended.last(), Some(Ended::Reply(Reply::Array(_))))
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_blocking_request_leaves_a_node_that_has_vanished() {
+        let silent = |request: &Received| match &*request.command() {
+            "BLPOP" | "XREAD" => Act::Skip,
+            _ => Act::Usual,
+        };
+        let (result, _) = follow(cmd("BLPOP").key("k").arg(0), true, silent);
+        let error = result.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Lost(_)), "{error}");
+        assert_eq!(error.outcome(), Outcome::MaybeExecuted, "the node may have taken an element");
+        // What only reads is asked elsewhere.
+        let read = cmd("XREAD").arg("BLOCK").arg(0).arg("STREAMS").key("k").arg("$");
+        let followed = follow(read, true, silent);
+        assert!(is_value(&followed), "{followed:?}");
+    }
+
+    #[test]
+    fn a_blocking_request_is_let_go_by_a_node_that_knows_of_no_move() {
+        let gate = Gate::new();
+        let followed = follow(cmd("BLPOP").key("k").arg(0), false, move |request| match request.key() {
+            b"UNBLOCK" => {
+                gate.open();
+                Act::Bytes(b":1\r\n".to_vec())
+            }
+            b"k" => {
+                gate.pass();
+                Act::Bytes(b"*-1\r\n".to_vec())
+            }
+            _ => Act::Usual,
+        });
+        assert!(is_value(&followed), "{followed:?}");
+    }
+
+    #[test]
+    fn the_time_of_a_blocking_request_does_not_begin_anew_elsewhere() {
+        let config = Config::from_url("redis+cluster://127.0.0.1:1").unwrap();
+        let cluster = Cluster::of(&config.deadline(Some(Duration::from_secs(5)))).unwrap();
+        let mut roams = Roams::new(&cluster, vec![cmd("BLPOP").key("k").arg(60)], None, Kind::Blocking);
+        // It has waited for nearly all of its time.
+        let left = Duration::from_millis(500);
+        roams.until_us = Some(cluster.now_us() + left.as_micros() as u64);
+        let node = cluster.node_at(&Address::new("127.0.0.1", 1).unwrap());
+        let Step::At(_, call) = roams.go_to(node) else { panic!("it goes nowhere") };
+        let taken = call.limit_of_all().unwrap();
+        assert!(taken <= left, "{taken:?}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::shelf::{Lease, Wanting};
 use crate::core::{Core, Ended};
 use crate::events::Event;
 use crate::fitness::{is_retry_safe, limit_of};
+use crate::limits::ASTRAY_LOOK;
 use crate::parts::Kind::Each;
 use crate::run::{Progress, SameServer};
 use crate::told::Told;
@@ -34,6 +35,18 @@ pub(crate) enum Kind {
     Blocking,
     /// Its connection is closed.
     Plain,
+}
+
+/// What is looked at while a request waits on its server.
+struct Watch {
+    /// Whether the request belongs to another server by now.
+    is_astray: Box<dyn Fn() -> bool + Send + Sync>,
+    /// How long the call may take.
+    limit: Option<Duration>,
+    /// When its time is over, on the clock of its connection, once it has one.
+    until_us: Option<u64>,
+    /// It was found to be astray.
+    was_astray: bool,
 }
 
 /// How far it is with letting a request go that waits on the server.
@@ -59,6 +72,7 @@ pub(crate) struct LaneCall {
     /// How far it is with letting the request go.
     release: Release,
     is_over: bool,
+    watch: Option<Box<Watch>>,
 }
 
 impl LaneCall {
@@ -82,7 +96,65 @@ impl LaneCall {
             kind,
             release: Release::No,
             is_over: false,
+            watch: None,
         }
+    }
+
+    /// It may take no longer than this.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn limit(&mut self, limit: Option<Duration>) {
+        self.progress.limit = limit;
+    }
+
+    /// It is looked now and then whether the request belongs to another server, and it is let go then.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn watch(&mut self, is_astray: impl Fn() -> bool + Send + Sync + 'static) {
+        if self.kind == Kind::Blocking {
+            let (is_astray, limit) = (Box::new(is_astray), self.progress.limit);
+            self.watch = Some(Box::new(Watch { is_astray, limit, until_us: None, was_astray: false }));
+            self.progress.limit = Some(limit.map_or(ASTRAY_LOOK, |limit| limit.min(ASTRAY_LOOK)));
+        }
+    }
+
+    /// How long it may take.
+    #[cfg(all(test, feature = "cluster"))]
+    pub(crate) fn limit_of_all(&self) -> Option<Duration> {
+        self.watch.as_ref().map_or(self.progress.limit, |watch| watch.limit)
+    }
+
+    /// Whether it was let go, or given up, because its request belongs to another server.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn was_astray(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.was_astray)
+    }
+
+    /// It has its connection: its time begins.
+    fn begin_watch(&mut self, core: &Core) {
+        if let Some(watch) = &mut self.watch {
+            let until_us = |limit: Duration| core.now_us().saturating_add(limit.as_micros() as u64);
+            watch.until_us.get_or_insert(watch.limit.map_or(u64::MAX, until_us));
+        }
+    }
+
+    /// The time until the next look is over. Whether the request waits on: its own time is not over, and it belongs where it is.
+    fn waits_on(&mut self, core: &Arc<Core>, error: &Error) -> bool {
+        let Some(watch) = self.watch.as_deref_mut().filter(|_| error.is_timeout()) else { return false };
+        let left_us = watch.until_us.unwrap_or(u64::MAX).saturating_sub(core.now_us());
+        let next = ASTRAY_LOOK.min(Duration::from_micros(left_us));
+        watch.was_astray = left_us > 0 && (watch.is_astray)();
+        if left_us == 0 || watch.was_astray {
+            return false;
+        }
+        if self.progress.is_sent() {
+            self.progress.extend(core, next);
+        } else if error.outcome() == Outcome::NotSent {
+            // It has waited for its connection to be made.
+            self.progress = Progress::new(Some(next));
+            self.progress.keeps_place = true;
+        } else {
+            return false;
+        }
+        true
     }
 
     /// The request is to go. Whether that can be done.
@@ -185,6 +257,7 @@ impl LaneCall {
             }
         }
         let Some(core) = self.core() else { return Poll::Pending };
+        self.begin_watch(&core);
         loop {
             match &mut self.release {
                 Release::Number(number) => {
@@ -198,6 +271,7 @@ impl LaneCall {
                 }
                 Release::No | Release::Done => match std::task::ready!(self.progress.poll(&core, &self.commands, cx)) {
                     Ok(()) => return Poll::Ready(self.finish()),
+                    Err(error) if matches!(self.release, Release::No) && self.waits_on(&core, &error) => {}
                     Err(error) if self.is_to_go(&error) => {
                         if !self.begin_release() {
                             return Poll::Ready(Err(error));
@@ -222,6 +296,7 @@ impl LaneCall {
             self.lease = Some(lease);
         }
         let Some(core) = self.core() else { return Ok(()) };
+        self.begin_watch(&core);
         loop {
             match &mut self.release {
                 Release::Number(number) => {
@@ -235,6 +310,7 @@ impl LaneCall {
                 }
                 Release::No | Release::Done => match self.progress.wait(&core, &self.commands) {
                     Ok(()) => return self.finish(),
+                    Err(error) if matches!(self.release, Release::No) && self.waits_on(&core, &error) => {}
                     Err(error) if self.is_to_go(&error) => {
                         if !self.begin_release() {
                             return Err(error);
@@ -330,6 +406,7 @@ impl Drop for LaneCall {
             kind: self.kind,
             release: std::mem::replace(&mut self.release, Release::No),
             is_over: false,
+            watch: None,
         };
         // Without a thread its connection is closed, as what the thread would have owned is dropped.
         let call = Rescued(Some(call));

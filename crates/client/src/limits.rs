@@ -103,6 +103,9 @@ pub const KEEPALIVE_PAUSE: Duration = Duration::from_secs(5);
 /// How often it asks before the connection is lost.
 pub const KEEPALIVE_PROBES: u32 = 3;
 
+/// How late a task is woken whose time is over, at most, while a connection of subscriptions or of a cache always has something to read.
+pub(crate) const LATE_MAX: Duration = Duration::from_millis(10);
+
 /// How long a node of a cluster may be silent before the others are asked whether it is still there. The call waits on meanwhile.
 pub const CLUSTER_SILENCE: Duration = Duration::from_secs(1);
 

@@ -4,6 +4,8 @@
 mod beginners;
 #[path = "faulty_server/demotion.rs"]
 mod demotion;
+#[path = "faulty_server/floods.rs"]
+mod floods;
 mod peer;
 
 use peer::{Peer, config, on_both_faces, server};

@@ -4,7 +4,7 @@
 use super::book::FetchId;
 use super::shared::{Shared, Work};
 use crate::core::{Failure, Link, Lookup, Wait, Waiter, greet, wait_readable};
-use crate::limits::{CACHE_ASKED_MAX, READ_BYTES};
+use crate::limits::{CACHE_ASKED_MAX, LATE_MAX, READ_BYTES};
 use crate::{ErrorKind, Event as Told, Reply};
 use bytes::Bytes;
 use respool_connection::{BufferPool, DialAdvice, Event, Pushes, Reconnect, Segments, Ticket, Upstream};
@@ -169,7 +169,7 @@ impl Pump {
     fn serve(&mut self, weak: &Weak<Shared>, link: &Link, bell: &UnixStream) -> String {
         let mut buffer = vec![0; READ_BYTES];
         let (mut heard, mut has_pinged) = (Instant::now(), false);
-        let mut looked = heard;
+        let (mut looked, mut woken) = (heard, heard);
         loop {
             let Some(shared) = weak.upgrade() else { return "the cache is gone".to_owned() };
             if shared.is_closed() {
@@ -187,8 +187,14 @@ impl Pump {
             }
             match self.read(&shared, link, &mut buffer) {
                 Ok(true) => {
+                    let now = Instant::now();
                     if std::mem::take(&mut self.is_proved) {
-                        (heard, has_pinged) = (Instant::now(), false);
+                        (heard, has_pinged) = (now, false);
+                    }
+                    // Also while there is always something to read.
+                    if now.saturating_duration_since(woken) >= LATE_MAX {
+                        woken = now;
+                        shared.wake_late(now);
                     }
                     continue;
                 }

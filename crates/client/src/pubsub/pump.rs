@@ -2,7 +2,7 @@
 
 use super::hub::{Asked, Hub, State};
 use crate::core::{Link, Lookup, SlotId, Wait, Waiter, greet};
-use crate::limits::{PING_AFTER, PUSH_ASKED_MAX};
+use crate::limits::{LATE_MAX, PING_AFTER, PUSH_ASKED_MAX};
 use crate::{Config, Event as Told, Reply};
 use respool_connection::{DialAdvice, Event, Pushes, Reconnect, Segments, Upstream};
 use respool_wire::{ReplyLimits, encode_request};
@@ -99,6 +99,7 @@ impl Pump {
     fn serve(&mut self, link: &Link, bell: &UnixStream) -> Result<(), String> {
         let mut buffer = vec![0; READ_BYTES];
         let (mut heard, mut has_pinged) = (Instant::now(), false);
+        let mut ended = heard;
         loop {
             {
                 let hub = Arc::clone(&self.hub);
@@ -122,6 +123,10 @@ impl Pump {
             }
             if self.read(link, &mut buffer)? {
                 (heard, has_pinged) = (Instant::now(), false);
+                if heard.saturating_duration_since(ended) >= LATE_MAX {
+                    ended = heard;
+                    self.hub.end_late(heard);
+                }
                 continue;
             }
             let now = Instant::now();

@@ -16,7 +16,8 @@ pub enum Event<'a> {
         /// Attempts that failed before.
         failures: u32,
     },
-    /// An attempt to connect has failed.
+    /// An attempt to connect has failed. If another one follows it is told by a thread of its own, so that calls that the observer makes do not keep
+    /// that from being made. While it takes its time with one, of those that fail meanwhile the last alone is told.
     NotConnected {
         /// The address.
         endpoint: &'a str,

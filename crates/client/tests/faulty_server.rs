@@ -6,6 +6,8 @@ mod beginners;
 mod demotion;
 #[path = "faulty_server/floods.rs"]
 mod floods;
+#[path = "faulty_server/observers.rs"]
+mod observers;
 mod peer;
 
 use peer::{Peer, config, on_both_faces, server};

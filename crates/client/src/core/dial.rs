@@ -11,7 +11,7 @@ use bytes::Bytes;
 use respool_connection::{BufferPool, DialAdvice, Fault, FlushPolicy, Identity, Segments, Shake, Ticket, Upstream};
 use respool_wire::ReplyLimits;
 use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
@@ -262,17 +262,57 @@ impl Core {
         }
         drop(guard);
         if let Some(endpoint) = self.config.told_endpoint() {
-            let endpoint = &*endpoint;
-            self.config.tell(&match &failure {
-                None => crate::Event::Connected { endpoint, failures },
-                Some(why) => crate::Event::NotConnected { endpoint, why },
-            });
+            match failure {
+                None => self.config.tell(&crate::Event::Connected { endpoint: &endpoint, failures }),
+                Some(why) if goes_on => self.tell_beside(endpoint, why),
+                Some(why) => self.config.tell(&crate::Event::NotConnected { endpoint: &endpoint, why: &why }),
+            }
         }
         // Behind the observer, which is told of a connection before the calls that waited for it end. Not within the lock: it may make
         // calls itself.
         wakes.run();
         goes_on
     }
+}
+
+impl Core {
+    /// Tells the observer in another thread that an attempt has failed: a call that it makes waits for the attempts of this one. What fails while it
+    /// is being told is told behind that, the last of it alone.
+    fn tell_beside(self: &Arc<Self>, endpoint: String, why: String) {
+        let mut telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Telling::Now(next) = &mut *telling {
+            *next = Some(why);
+            return;
+        }
+        *telling = Telling::Now(None);
+        drop(telling);
+        let (core, config) = (Arc::downgrade(self), self.config.clone());
+        let mut why = why;
+        let tell = move || {
+            loop {
+                config.tell(&crate::Event::NotConnected { endpoint: &endpoint, why: &why });
+                let Some(core) = core.upgrade() else { return };
+                let mut telling = core.telling.lock().unwrap_or_else(PoisonError::into_inner);
+                let next = if let Telling::Now(next) = &mut *telling { next.take() } else { None };
+                let Some(next) = next else { return *telling = Telling::Not };
+                why = next;
+            }
+        };
+        if std::thread::Builder::new().name("respool-told".to_owned()).spawn(tell).is_err() {
+            // It is not told of this one.
+            *self.telling.lock().unwrap_or_else(PoisonError::into_inner) = Telling::Not;
+        }
+    }
+}
+
+/// Whether the observer is being told of attempts that have failed while others follow.
+#[derive(Debug, Default)]
+pub(super) enum Telling {
+    /// No.
+    #[default]
+    Not,
+    /// It is, and of this one next.
+    Now(Option<String>),
 }
 
 impl State {

@@ -69,6 +69,7 @@ pub(crate) struct Core {
     began: Instant,
     keeper: Arc<deadlines::Keeper>,
     lookup: lookup::Lookup,
+    telling: Mutex<dial::Telling>,
     /// Absent on a connection that one caller has to itself.
     large: Option<large::Large>,
 }
@@ -216,6 +217,7 @@ impl Core {
             began,
             keeper: Arc::default(),
             lookup: lookup::Lookup::default(),
+            telling: Mutex::default(),
             large,
         }
     }

@@ -116,7 +116,7 @@ impl Config {
             protocol: protocol.unwrap_or(Protocol::Resp3),
             credentials: credentials.map(Arc::new),
             client: Some(Arc::new(client)),
-            pacing: Pacing::Sequential,
+            pacing: Pacing::BehindAuth,
             ..Identity::default()
         };
         Ok(Self {
@@ -211,7 +211,9 @@ impl Config {
         self
     }
 
-    /// How long one attempt to connect may take, with the look-up of the host's name and all of the handshake. 1 s unless set.
+    /// How long one attempt to connect may take, with the look-up of the host's name and all of the handshake. 1 s unless set, which is enough for
+    /// round trips of 200 ms: there are two, one more with a password, and two more over TLS. Sentinels have half of the time for their answers, of
+    /// which several are waited for one after the other: for those that are far, set more.
     #[must_use]
     pub fn connect_limit(mut self, limit: Duration) -> Self {
         self.connect_limit = limit;

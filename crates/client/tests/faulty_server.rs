@@ -8,6 +8,8 @@ mod demotion;
 mod floods;
 #[path = "faulty_server/observers.rs"]
 mod observers;
+#[path = "faulty_server/far.rs"]
+mod far;
 mod peer;
 
 use peer::{Peer, config, on_both_faces, server};

@@ -58,6 +58,8 @@ pub enum Pacing {
     /// released servers) is never sent anything as the wrong user.
     #[default]
     Sequential,
+    /// The answer to AUTH is waited for, and all other steps leave together: nothing is sent as the wrong user, in two round trips at most.
+    BehindAuth,
     /// All steps leave together: one round trip. What is sent behind a refused step is executed without it.
     Pipelined,
 }
@@ -180,7 +182,8 @@ impl Handshake {
     fn say(&mut self, out: &mut Vec<u8>) {
         let end = match self.pacing {
             Pacing::Sequential => self.steps.len().min(self.answered + 1),
-            Pacing::Pipelined => self.steps.len(),
+            Pacing::BehindAuth if self.answered == 0 && matches!(self.steps.first(), Some(Step::Auth(_))) => 1,
+            Pacing::BehindAuth | Pacing::Pipelined => self.steps.len(),
         };
         self.steps.get(self.written..end).unwrap_or_default().iter().for_each(|step| step.write(out));
         self.written = end;
@@ -310,6 +313,34 @@ mod tests {
         let (said, progress) = talk(&Identity::default(), &[b"+PONG\r\n"]);
         assert_eq!(said, "*1\r\n$4\r\nPING\r\n");
         assert_eq!(progress, Progress::Done);
+    }
+
+    #[test]
+    fn all_but_auth_leave_together() {
+        let credentials = Credentials { username: None, password: "pw".to_owned().into() };
+        let identity = Identity {
+            database: 9,
+            protocol: Protocol::Resp3,
+            credentials: Some(Arc::new(credentials)),
+            pacing: Pacing::BehindAuth,
+            ..Identity::default()
+        };
+        let names = |said: &str| {
+            let names = ["AUTH", "HELLO", "SELECT", "PING"];
+            names.into_iter().filter(|name| said.contains(name)).collect::<Vec<_>>()
+        };
+        let (said, _) = talk(&identity, &[]);
+        assert_eq!(names(&said), ["AUTH"]);
+        let (said, progress) = talk(&identity, &[b"-WRONGPASS no\r\n"]);
+        assert_eq!((names(&said), progress), (vec!["AUTH"], Progress::Refused("WRONGPASS no".to_owned())));
+        let (said, progress) = talk(&identity, &[b"+OK\r\n"]);
+        assert_eq!((names(&said), progress), (vec!["AUTH", "HELLO", "SELECT", "PING"], Progress::Continues));
+        let (_, progress) = talk(&identity, &[b"+OK\r\n", b"%0\r\n", b"+OK\r\n", b"+PONG\r\n"]);
+        assert_eq!(progress, Progress::Done);
+        // Without a password there is nothing to wait for. A node from before RESP3 is none the worse for it.
+        let open = Identity { credentials: None, ..identity };
+        let (said, progress) = talk(&open, &[b"-ERR unknown command 'HELLO'\r\n", b"+OK\r\n", b"+PONG\r\n"]);
+        assert_eq!((names(&said), progress), (vec!["HELLO", "SELECT", "PING"], Progress::Done));
     }
 
     #[test]

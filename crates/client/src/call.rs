@@ -174,7 +174,8 @@ impl<T: FromReply> Future for Call<'_, T> {
 }
 
 /// Several requests that follow each other on the connection: no request of another caller comes between them. The result of each
-/// is its reply, or the server's error. In a cluster this holds for those at one node; a request that goes to several is refused.
+/// is its reply, or the server's error. If the connection is lost in between, the result of all is an error, and [`Error::replies`] has what had
+/// come until then. In a cluster this holds for those at one node; a request that goes to several is refused.
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Batch<'c> {
     run: Run<'c>,
@@ -275,16 +276,25 @@ impl<'c> Batch<'c> {
         let is_any_sent = is_any_sent(self.run.progress.ended_before.iter().chain(&self.run.progress.ended));
         let ended = self.run.progress.ended_before.drain(..).chain(self.run.progress.ended.take());
         // Each shard has replied to the one request.
-        let replies = ended.zip(self.commands.iter().cycle()).map(|(ended, command)| match reply(ended) {
-            Ok(Reply::Error(error)) => Ok(Err(error)),
-            Ok(reply) => Ok(Ok(reply)),
-            Err(error) => Err(error.of_several(is_any_sent).of(command.name())),
-        });
-        let replies: Result<Vec<_>, Error> = replies.collect();
-        for error in replies.iter().flatten().filter_map(|reply| reply.as_ref().err()) {
+        let mut replies = Vec::with_capacity(self.commands.len());
+        let mut failure = None;
+        for (ended, command) in ended.zip(self.commands.iter().cycle()) {
+            match reply(ended) {
+                Ok(Reply::Error(error)) => replies.push(Err(error)),
+                Ok(reply) => replies.push(Ok(reply)),
+                Err(error) => {
+                    failure = Some(error.of_several(is_any_sent).of(command.name()));
+                    break;
+                }
+            }
+        }
+        for error in replies.iter().filter_map(|reply| reply.as_ref().err()) {
             self.run.note_error(error);
         }
-        replies.map_err(|error| self.run.locate(error, &self.commands))
+        match failure {
+            None => Ok(replies),
+            Some(error) => Err(self.run.locate(error.behind(replies), &self.commands)),
+        }
     }
 }
 
@@ -365,7 +375,8 @@ impl<'c> Transaction<'c> {
 pub(crate) fn finish_transaction(
     replies: Result<Vec<Result<Reply, ServerError>>, Error>,
 ) -> Result<Vec<Result<Reply, ServerError>>, Error> {
-    let mut replies = replies?;
+    // What was answered in front of EXEC says of no request that it was executed.
+    let mut replies = replies.map_err(|error| error.behind(Vec::new()))?;
     match replies.pop() {
         Some(Ok(Reply::Null)) => Err(Error::new(ErrorKind::Conflict, Outcome::Replied)),
         Some(Ok(exec)) => convert(exec),

@@ -29,6 +29,7 @@ struct Inner {
     command: String,
     address: Option<String>,
     slot: Option<u16>,
+    replies: Vec<Result<Reply, ServerError>>,
 }
 
 /// Where the node of a cluster sends a request that it did not execute.
@@ -141,7 +142,7 @@ impl fmt::Display for Waited {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, outcome: Outcome) -> Self {
-        Self(Box::new(Inner { kind, outcome, command: String::new(), address: None, slot: None }))
+        Self(Box::new(Inner { kind, outcome, command: String::new(), address: None, slot: None, replies: Vec::new() }))
     }
 
     pub(crate) fn config(text: impl Into<Arc<str>>) -> Self {
@@ -172,6 +173,19 @@ impl Error {
         self.0.address = self.0.address.or(address);
         self.0.slot = self.0.slot.or(slot);
         self
+    }
+
+    /// What had come of several requests before this.
+    #[must_use]
+    pub(crate) fn behind(mut self, replies: Vec<Result<Reply, ServerError>>) -> Self {
+        self.0.replies = replies;
+        self
+    }
+
+    /// What the server had answered to the first requests of a [`Batch`](crate::Batch) whose connection was lost then: these were executed, and
+    /// [`Self::outcome`] speaks of those behind them. Empty for other calls, and for a batch whose time was over.
+    pub fn replies(&self) -> &[Result<Reply, ServerError>] {
+        &self.0.replies
     }
 
     /// What went wrong.
@@ -245,10 +259,10 @@ impl std::error::Error for Error {}
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { kind, outcome, command, address, slot } = &*self.0;
+        let Inner { kind, outcome, command, address, slot, replies } = &*self.0;
         let mut shown = f.debug_struct("Error");
         shown.field("kind", kind).field("outcome", outcome).field("command", command);
-        shown.field("address", address).field("slot", slot).finish()
+        shown.field("address", address).field("slot", slot).field("replies", &replies.len()).finish()
     }
 }
 

@@ -10,6 +10,8 @@ mod floods;
 mod observers;
 #[path = "faulty_server/far.rs"]
 mod far;
+#[path = "faulty_server/cut.rs"]
+mod cut;
 mod peer;
 
 use peer::{Peer, config, on_both_faces, server};

@@ -285,8 +285,17 @@ fn once<K: FromReply, V: FromReply>(
 /// What an aggregate is not in which a name hides a value.
 pub(crate) const TWICE: &str = "a map with each name once";
 
+/// Several pairs: each in an aggregate of its own, or one behind the other, as RESP2 writes a map and the scores of a sorted set.
+fn all_pairs<K: FromReply, V: FromReply>(reply: Reply) -> Result<Vec<(K, V)>, DecodeError> {
+    let first = elements(reply.clone())?.next();
+    if first.is_some_and(|first| first.into_elements().is_ok()) {
+        return elements(reply)?.map(element).collect();
+    }
+    pairs(reply).collect()
+}
+
 macro_rules! tuples {
-    ($(($($name:ident),*))*) => {
+    ($(($($name:ident),*) $(, of several $several:ident)?;)*) => {
         $(impl<$($name: FromReply),*> FromReply for ($($name,)*) {
             fn from_reply(reply: Reply) -> Result<Self, DecodeError> {
                 let mut walk = elements(reply)?;
@@ -296,11 +305,22 @@ macro_rules! tuples {
                 },)*);
                 if walk.declared() == 0 { Ok(tuple) } else { Err(DecodeError::Invalid("as few elements")) }
             }
+
+            $(fn vec_from_reply(reply: Reply) -> Result<Vec<Self>, DecodeError> {
+                $several(reply)
+            })?
         })*
     };
 }
 
-tuples!((A)(A, B)(A, B, C)(A, B, C, D)(A, B, C, D, E)(A, B, C, D, E, F));
+tuples! {
+    (A);
+    (A, B), of several all_pairs;
+    (A, B, C);
+    (A, B, C, D);
+    (A, B, C, D, E);
+    (A, B, C, D, E, F);
+}
 
 #[cfg(test)]
 mod tests {
@@ -363,6 +383,28 @@ mod tests {
         // Again with its value, and then with another.
         let differs = b"*6\r\n$1\r\na\r\n:1\r\n$1\r\na\r\n:1\r\n$1\r\na\r\n:2\r\n";
         assert!(read::<HashMap<String, u32>>(differs).is_err() && read::<BTreeMap<String, u32>>(differs).is_err());
+    }
+
+    #[test]
+    fn pairs_are_the_same_in_both_dialects() {
+        let expected = vec![("a".to_owned(), 1.0), ("b".to_owned(), 2.5)];
+        for bytes in [
+            &b"*2\r\n*2\r\n$1\r\na\r\n,1\r\n*2\r\n$1\r\nb\r\n,2.5\r\n"[..],
+            b"*4\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\nb\r\n$3\r\n2.5\r\n",
+            b"%2\r\n$1\r\na\r\n,1\r\n$1\r\nb\r\n$3\r\n2.5\r\n",
+        ] {
+            assert_eq!(read::<Vec<(String, f64)>>(bytes), Ok(expected.clone()));
+        }
+        for none in [&b"*0\r\n"[..], b"%0\r\n"] {
+            assert_eq!(read::<Vec<(String, f64)>>(none), Ok(Vec::new()));
+        }
+        assert!(read::<Vec<(String, f64)>>(b"*3\r\n$1\r\na\r\n:1\r\n$1\r\nb\r\n").is_err());
+        assert!(read::<Vec<(String, f64)>>(b"*2\r\n$1\r\na\r\n-ERR no\r\n").is_err());
+        // Each is an aggregate of two.
+        let nested = b"*2\r\n*2\r\n$1\r\na\r\n*1\r\n:1\r\n*2\r\n$1\r\nb\r\n*0\r\n";
+        let expected = vec![("a".to_owned(), vec![1]), ("b".to_owned(), vec![])];
+        assert_eq!(read::<Vec<(String, Vec<u32>)>>(nested), Ok(expected));
+        assert!(read::<Vec<(String, u32)>>(b"*2\r\n*1\r\n$1\r\na\r\n*1\r\n$1\r\nb\r\n").is_err());
     }
 
     #[test]

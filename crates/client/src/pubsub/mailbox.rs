@@ -109,14 +109,24 @@ impl Mailbox {
             state.is_ended = true;
             return std::mem::take(&mut state.waiter);
         }
+        if more > bytes {
+            // No room is enough for it: what waits stays.
+            match state.queue.back_mut() {
+                Some(Notice::Lagged(dropped)) => *dropped += 1,
+                Some(_) => state.queue.push_back(Notice::Lagged(1)),
+                None => state.lagged += 1,
+            }
+            return std::mem::take(&mut state.waiter);
+        }
         while is_over(&state) {
             match state.queue.pop_front() {
                 Some(Notice::Message(old)) => {
                     state.bytes -= size(&old);
                     state.lagged += 1;
                 }
-                // A gap in front of messages that are dropped is told by their number.
-                Some(_) => state.lagged += 1,
+                // In front of messages that are dropped, these are told by the number of them.
+                Some(Notice::Lagged(dropped)) => state.lagged += dropped,
+                Some(Notice::Gap) => state.lagged += 1,
                 None => {
                     state.lagged += 1;
                     return std::mem::take(&mut state.waiter);
@@ -130,8 +140,12 @@ impl Mailbox {
 
     /// Takes what has come first.
     fn take(state: &mut State) -> Taken {
-        let lagged = std::mem::take(&mut state.lagged);
+        let mut lagged = std::mem::take(&mut state.lagged);
         if lagged > 0 {
+            if let Some(Notice::Lagged(behind)) = state.queue.front() {
+                lagged += behind;
+                state.queue.pop_front();
+            }
             return Taken::Notice(Notice::Lagged(lagged));
         }
         if let Some(notice) = state.queue.pop_front() {
@@ -265,6 +279,22 @@ mod tests {
         mailbox.put(message("1234567890"));
         assert_eq!(taken(&mailbox), [Notice::Lagged(1)]);
         assert_eq!(mailbox.lock().bytes, 0);
+    }
+
+    #[test]
+    fn what_never_fits_takes_nothing_with_it() {
+        let mailbox = Mailbox::new(Bounds { messages: 3, bytes: 10, overflow: Overflow::DropOldest });
+        let (fits, never) = (["1", "2", "3", "4"].map(message), message("1234567890"));
+        let put = |message: &Message| drop(mailbox.put(message.clone()));
+        let told = |at: usize| Notice::Message(fits[at].clone());
+        [&fits[0], &fits[1], &never, &never].into_iter().for_each(put);
+        assert_eq!(taken(&mailbox), [told(0), told(1), Notice::Lagged(2)]);
+        // They count when what stands behind them makes room as well.
+        [&fits[0], &never, &fits[1], &never, &fits[2], &fits[3]].into_iter().for_each(put);
+        assert_eq!(taken(&mailbox), [Notice::Lagged(4), told(2), told(3)]);
+        // However many there are, little is kept.
+        fits.iter().flat_map(|message| [message, &never]).cycle().take(1_000).for_each(put);
+        assert!(mailbox.lock().queue.len() <= 4);
     }
 
     #[test]

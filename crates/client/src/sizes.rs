@@ -142,20 +142,27 @@ fn request_hash((name, argument): (&[u8], &[u8])) -> u64 {
     argument.iter().take(LOOKED_AT).fold(Hash::of_name(name), |hash, byte| hash.add(*byte)).end()
 }
 
-/// As [`request_hash`], without what tells one key from others of its form: words between separators in which there is a digit, as
-/// numbers and identifiers are.
+/// As [`request_hash`], without what tells one key from others of its form: numbers and identifiers between separators, and the number behind
+/// a name (`photo18`).
 fn form_hash((name, argument): (&[u8], &[u8])) -> u64 {
     let argument = &argument[..argument.len().min(LOOKED_AT)];
     let mut hash = Hash::of_name(name);
     for word in argument.split_inclusive(|byte| !byte.is_ascii_alphanumeric()) {
-        if word.iter().any(u8::is_ascii_digit) {
-            hash = hash.add(1);
-            hash = word.last().filter(|byte| !byte.is_ascii_alphanumeric()).map_or(hash, |byte| hash.add(*byte));
-        } else {
-            hash = word.iter().fold(hash, |hash, byte| hash.add(*byte));
-        }
+        let (text, separator) = word.split_at(word.len() - usize::from(!word[word.len() - 1].is_ascii_alphanumeric()));
+        let (kept, is_numbered) = form_of(text);
+        hash = kept.iter().fold(hash, |hash, byte| hash.add(*byte));
+        hash = if is_numbered { hash.add(1) } else { hash };
+        hash = separator.iter().fold(hash, |hash, byte| hash.add(*byte));
     }
     hash.end()
+}
+
+/// What a word has in common with others of its form, and whether a number or an identifier follows that. A word that is hexadecimal, or has
+/// letters behind its digits, is an identifier as a whole.
+fn form_of(word: &[u8]) -> (&[u8], bool) {
+    let Some(first) = word.iter().position(u8::is_ascii_digit) else { return (word, false) };
+    let is_name = word[first..].iter().all(u8::is_ascii_digit) && !word.iter().all(u8::is_ascii_hexdigit);
+    (if is_name { &word[..first] } else { &[] }, true)
 }
 
 #[cfg(test)]
@@ -196,6 +203,20 @@ mod tests {
             sizes.note(get(&format!("photo:{photo}:full")), false);
         }
         assert_eq!(sizes.expected(get("photo:200:full")), Expected::Unknown);
+    }
+
+    #[test]
+    fn a_name_in_front_of_a_number_is_a_part_of_the_form() {
+        let sizes = Sizes::default();
+        (1..=3).for_each(|photo| sizes.note(get(&format!("photo{photo}")), true));
+        assert_eq!(sizes.expected(get("photo18")), Expected::Large);
+        for other in ["user17", "k5", "5", "0b5c61e1fd7d4d3e9c7f", "photo", "photos18", "photo18x"] {
+            assert_eq!(sizes.expected(get(other)), Expected::Unknown, "{other}");
+        }
+        // Identifiers have nothing in common but that they are such.
+        for word in ["7", "0b5c61", "x7Kq9", "A7"] {
+            assert_eq!(form_of(word.as_bytes()), (&b""[..], true), "{word}");
+        }
     }
 
     #[test]

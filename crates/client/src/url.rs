@@ -80,6 +80,10 @@ struct Parts {
 impl Address {
     /// Takes an address apart. No error repeats a part of it, since a password may be in it.
     pub fn parse(text: &str) -> Result<Self, Error> {
+        if text.is_empty() {
+            // Mostly a setting that was forgotten. `redis://` is this host.
+            return Err(wrong("it is empty"));
+        }
         if text.chars().any(|letter| letter.is_control() || letter == ' ') {
             return Err(wrong("it holds a blank or a control character"));
         }
@@ -314,6 +318,8 @@ mod tests {
         assert_eq!((credentials.username.as_deref(), &**credentials.password), (Some("ann"), "p@s:s"));
         assert_eq!(parse("localhost:1").endpoint, tcp("localhost", 1));
         assert_eq!(parse("redis://").endpoint, tcp("127.0.0.1", 6379));
+        assert_eq!(parse(":7000").endpoint, tcp("127.0.0.1", 7000));
+        assert!(Address::parse("").is_err(), "a setting that was forgotten");
         assert_eq!(parse("valkey://h/").endpoint, tcp("h", 6379));
         assert_eq!(parse("redis://:secret@h").credentials.unwrap().username, None);
         assert!(parse("redis://@h").credentials.is_none());

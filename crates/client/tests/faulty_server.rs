@@ -2,16 +2,16 @@
 
 #[path = "faulty_server/beginners.rs"]
 mod beginners;
+#[path = "faulty_server/cut.rs"]
+mod cut;
 #[path = "faulty_server/demotion.rs"]
 mod demotion;
+#[path = "faulty_server/far.rs"]
+mod far;
 #[path = "faulty_server/floods.rs"]
 mod floods;
 #[path = "faulty_server/observers.rs"]
 mod observers;
-#[path = "faulty_server/far.rs"]
-mod far;
-#[path = "faulty_server/cut.rs"]
-mod cut;
 mod peer;
 
 use peer::{Peer, config, on_both_faces, server};

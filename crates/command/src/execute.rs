@@ -10,6 +10,10 @@ use respool_wire::{Args, ArgsBuf, Encoder, Protocol};
 use crate::Row;
 use crate::events::{Change, Wanted};
 
+/// Numbers from here on are no clients': they watch keys that are moved elsewhere, and for those whatever `DUMP` shows is a change, also
+/// what is none for `WATCH`.
+pub const MOVERS_FROM: u64 = 1 << 63;
+
 /// Something that executes requests in this process.
 pub trait Execute {
     /// Runs one request and writes its reply, unless it is parked. The caller has resolved the row and checked the arity.

@@ -55,7 +55,9 @@ pub use categories::Categories;
 pub use cursor::parse_cursor;
 pub use docs::docs_markdown;
 pub use events::{Change, EventClasses, Wanted};
-pub use execute::{Asked, Execute, Millis, Outcome, ScriptCalls, ScriptCommand, ScriptRights, SessionView, WaitId};
+pub use execute::{
+    Asked, Execute, MOVERS_FROM, Millis, Outcome, ScriptCalls, ScriptCommand, ScriptRights, SessionView, WaitId,
+};
 pub use flags::Flags;
 pub use info::{asks_for_section, human_bytes, names_section};
 pub use keys::{Begin, Find, KeyAccess, KeyPosition, KeyPositions, KeySpec, Keys, KeysError};

@@ -1,11 +1,26 @@
-//! The outcome of an edit: what its caller wants to know, whether anything has changed, and the event that this is.
+//! The outcome of an edit: what its caller wants to know, what has changed, and the event that this is.
 
 use super::events::Event;
 
-/// What an edit of a value says, and whether it has changed anything: one that has not is none to those who want to know.
+/// What an edit has changed of a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Changed {
+    Nothing,
+    /// Something that is no change for `WATCH`, as in Redis, though it is a part of what `DUMP` gives.
+    Unwatched,
+    Value,
+}
+
+impl Changed {
+    fn value_if(is_change: bool) -> Self {
+        if is_change { Self::Value } else { Self::Nothing }
+    }
+}
+
+/// What an edit of a value says, and what it has changed: one that changed nothing is none to those who want to know.
 pub(crate) struct Edited<R> {
     pub(super) said: R,
-    pub(super) is_change: bool,
+    pub(super) changed: Changed,
     /// What a change is called, unless the command tells of it itself.
     pub(super) event: Option<Event>,
 }
@@ -18,7 +33,7 @@ impl<R> Edited<R> {
 
     /// The event that this is, if anything has changed.
     pub(crate) fn event(&self) -> Option<Event> {
-        self.event.filter(|_| self.is_change)
+        self.event.filter(|_| self.changed == Changed::Value)
     }
 
     /// A change is this event.
@@ -28,12 +43,17 @@ impl<R> Edited<R> {
 
     /// The value has changed.
     pub(crate) fn change(said: R) -> Self {
-        Self { said, is_change: true, event: None }
+        Self { said, changed: Changed::Value, event: None }
     }
 
     /// The value has changed if `is_change` says so.
     pub(crate) fn when(is_change: bool, said: R) -> Self {
-        Self { said, is_change, event: None }
+        Self { said, changed: Changed::value_if(is_change), event: None }
+    }
+
+    /// If `is_change` says so, something has changed that is no change for `WATCH`.
+    pub(crate) fn unwatched(is_change: bool, said: R) -> Self {
+        Self { said, changed: if is_change { Changed::Unwatched } else { Changed::Nothing }, event: None }
     }
 }
 
@@ -41,13 +61,13 @@ impl<R, E> Edited<Result<R, E>> {
     /// The value has changed unless `edit` fails.
     pub(crate) fn attempt(edit: impl FnOnce() -> Result<R, E>) -> Self {
         let said = edit();
-        Self { is_change: said.is_ok(), said, event: None }
+        Self { changed: Changed::value_if(said.is_ok()), said, event: None }
     }
 }
 
 impl Edited<usize> {
     /// So many elements have come or gone.
     pub(crate) fn count(count: usize) -> Self {
-        Self { said: count, is_change: count > 0, event: None }
+        Self { said: count, changed: Changed::value_if(count > 0), event: None }
     }
 }

@@ -36,6 +36,7 @@ pub(crate) use blocked::Blocked;
 use blocked::BlockedRequests;
 pub(crate) use database::Database;
 use database::{Deadlines, Expiring, second_of};
+use edited::Changed;
 pub(crate) use edited::Edited;
 use events::Event;
 use eviction::Eviction;
@@ -172,17 +173,24 @@ impl Keyspace {
         }
     }
 
-    /// The value of a key has changed, which is this event.
+    /// The value of a key has been edited. If it has changed, that is this event.
     #[inline]
-    fn count_edit(&mut self, database: usize, found: Found, event: Option<Event>) {
+    fn count_edit(&mut self, database: usize, found: Found, changed: Changed, event: Option<Event>) {
+        if changed == Changed::Nothing {
+            return;
+        }
         self.counters.changes += 1;
         if self.is_noted {
-            self.note_edit(database, found, event);
+            self.note_edit(database, found, changed, event);
         }
     }
 
     #[cold]
-    fn note_edit(&mut self, database: usize, found: Found, event: Option<Event>) {
+    fn note_edit(&mut self, database: usize, found: Found, changed: Changed, event: Option<Event>) {
+        if changed == Changed::Unwatched {
+            let key = KeyRecord::new(self.heap.pool.get(found.record)).key();
+            return self.watches.spoil_movers(database, key);
+        }
         self.note_uncounted(database, found);
         event.into_iter().for_each(|event| self.notify_of(database, event, found));
     }
@@ -419,13 +427,11 @@ impl Keyspace {
             let edited = edit(value, heap);
             (edited, value.has_deadlines(), value.has_elements())
         })?;
-        let Edited { said, is_change, event } = edited;
+        let Edited { said, changed, event } = edited;
         if has_deadlines {
             self.list_hash(database, found.record);
         }
-        if is_change {
-            self.count_edit(database, found, event);
-        }
+        self.count_edit(database, found, changed, event);
         Some((said, has_elements))
     }
 
@@ -489,17 +495,13 @@ impl Keyspace {
         edit: impl FnOnce(&mut Vec<u8>) -> Edited<R>,
     ) -> R {
         if let Value::Long(handle) = self.value(found) {
-            let Edited { said, is_change, event } = self.heap.pool.edit_large(handle, edit);
-            if is_change {
-                self.count_edit(at.database, found, event);
-            }
+            let Edited { said, changed, event } = self.heap.pool.edit_large(handle, edit);
+            self.count_edit(at.database, found, changed, event);
             return said;
         }
         let mut text = self.text(found).map(Element::to_vec).unwrap_or_default();
-        let Edited { said, is_change, event } = edit(&mut text);
-        if is_change {
-            self.count_edit(at.database, found, event);
-        }
+        let Edited { said, changed, event } = edit(&mut text);
+        self.count_edit(at.database, found, changed, event);
         // It is kept as text that is being edited, even if it is what it was.
         if text.len() > INLINE_BYTES_MAX {
             let long = self.heap.pool.alloc_large(text);

@@ -3,9 +3,14 @@
 //! The keyspace tells of every change of a key, and of nothing else. A session is told nothing: it asks once, when its
 //! transaction is to run. Once a key has changed, it has no watchers: those that it had are stale for good, so a key that is
 //! written over and over costs its watchers once.
+//!
+//! Those who move keys elsewhere watch them as well, under numbers of their own. They also have to know of changes that are none for
+//! `WATCH`, such as those of a stream's groups: what they have serialised is no longer what there is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use respool_command::MOVERS_FROM;
 
 use super::{At, Keyspace};
 
@@ -61,6 +66,22 @@ impl Watches {
             if let Some(watcher) = self.watchers.get_mut(&session) {
                 watcher.is_stale = true;
             }
+        }
+    }
+
+    /// A key has changed in a way that is no change for `WATCH`.
+    pub(super) fn spoil_movers(&mut self, database: usize, key: &[u8]) {
+        let Some(sessions) = self.keys.get_mut(&database).and_then(|keys| keys.get_mut(key)) else { return };
+        let movers = sessions.split_off(&MOVERS_FROM);
+        let is_unwatched = sessions.is_empty();
+        for mover in movers {
+            if let Some(watcher) = self.watchers.get_mut(&mover) {
+                watcher.is_stale = true;
+            }
+        }
+        if is_unwatched {
+            // Nobody is left.
+            self.spoil(database, key);
         }
     }
 
@@ -211,6 +232,66 @@ mod tests {
         ] {
             assert_eq!(is_stopped(&mut script, lines), expected, "{lines:?}");
         }
+    }
+
+    #[test]
+    fn who_moves_a_stream_hears_of_its_groups_and_watch_does_not() {
+        for (line, is_change) in [
+            ("XGROUP CREATE k h 0", true),
+            ("XGROUP CREATE k g 0", false),
+            ("XGROUP SETID k g 0", true),
+            ("XGROUP CREATECONSUMER k g other", true),
+            ("XGROUP CREATECONSUMER k g c", false),
+            ("XGROUP DELCONSUMER k g c", true),
+            ("XGROUP DELCONSUMER k g other", false),
+            ("XGROUP DESTROY k g", true),
+            ("XGROUP DESTROY k h", false),
+            ("XREADGROUP GROUP g c STREAMS k >", true),
+            ("XREADGROUP GROUP g c NOACK STREAMS k >", true),
+            ("XREADGROUP GROUP g c STREAMS k 0", true),
+            ("XREAD STREAMS k 0", false),
+            ("XACK k g 1-1", true),
+            ("XACK k g 2-1", false),
+            ("XCLAIM k g other 0 1-1", true),
+            ("XCLAIM k g other 0 2-1", false),
+            ("XCLAIM k g other 0 2-1 LASTID 2-1", true),
+            ("XAUTOCLAIM k g other 0 0", true),
+            ("XAUTOCLAIM k g other 100000 0", false),
+            ("XSETID k 9-9", true),
+        ] {
+            let mut script = Script::new();
+            for made in
+                ["XADD k 1-1 f v", "XADD k 2-1 f v", "XGROUP CREATE k g 0", "XREADGROUP GROUP g c COUNT 1 STREAMS k >"]
+            {
+                script.say(made);
+            }
+            let counted = script.engine.counters().changes;
+            assert_eq!(watch(&mut script, MOVERS_FROM | 1), watch(&mut script, MOVERS_FROM | 2));
+            assert!(!is_stopped(&mut script, &[line]), "{line}: as in Redis");
+            for mover in [1, 2] {
+                assert_eq!(script.engine.is_dirty(MOVERS_FROM | mover, script.session.now), is_change, "{line}");
+                script.engine.unwatch(MOVERS_FROM | mover);
+            }
+            assert_eq!(script.engine.counters().changes > counted, is_change, "{line}: it is counted");
+        }
+    }
+
+    #[test]
+    fn a_change_that_movers_alone_hear_leaves_other_watchers() {
+        let mut watches = Watches::default();
+        for session in [1, MOVERS_FROM, u64::MAX] {
+            watches.add(session, 0, b"a");
+        }
+        watches.add(MOVERS_FROM + 1, 0, b"b");
+        watches.spoil_movers(0, b"none");
+        watches.spoil_movers(0, b"a");
+        watches.spoil_movers(0, b"a");
+        let stale = |watches: &Watches| [1, MOVERS_FROM, u64::MAX, MOVERS_FROM + 1].map(|it| watches.is_stale(it));
+        assert_eq!(stale(&watches), [false, true, true, false]);
+        watches.spoil_movers(0, b"b");
+        watches.spoil(0, b"a");
+        assert_eq!(stale(&watches), [true; 4]);
+        assert!(watches.is_empty());
     }
 
     #[test]

@@ -1,19 +1,16 @@
 //! Keys of one MIGRATE as they are sent, and what is left to do here once the other server has answered.
 //!
-//! A key is watched from the moment at which it is serialised, as a client's WATCH would. So it is known of each key that the other
-//! server has acknowledged whether that is what there is here.
+//! A key is watched from the moment at which it is serialised, as a client's WATCH would, and also for changes that WATCH does not see. So
+//! it is known of each key that the other server has acknowledged whether that is what there is here.
 
 use crate::env::Env;
 use crate::ids::{ClientHandle, ClientNumber};
 use crate::interfaces::engine_calls::{EngineCall, EngineCalls};
 use crate::limits::{MIGRATED_BYTES_MAX, MIGRATED_KEYS_MAX};
 use crate::migrate::request::MigrateRequest;
-use respool_command::{Execute, Outcome, SessionView, lookup};
+use respool_command::{Execute, MOVERS_FROM, Outcome, SessionView, lookup};
 use respool_wire::{ArgsBuf, Encoder, Protocol, Value, replies, request_bulk, request_head};
 use std::collections::VecDeque;
-
-/// Watchers of keys are no clients, whose numbers begin with one.
-const WATCHERS_FROM: u64 = 1 << 63;
 
 /// A key by its place among the words of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +44,7 @@ pub(super) struct Watchers(u64);
 impl Watchers {
     fn next(&mut self) -> u64 {
         self.0 += 1;
-        WATCHERS_FROM | self.0
+        MOVERS_FROM | self.0
     }
 }
 

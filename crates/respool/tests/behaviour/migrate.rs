@@ -229,6 +229,56 @@ fn others_are_served_and_what_they_change_is_sent_again() -> io::Result<()> {
 }
 
 #[test]
+fn groups_that_change_on_their_way_are_sent_again() -> io::Result<()> {
+    let redis = RedisServer::start()?;
+    for flags in [&[][..], &["--engine-threads", "2"]] {
+        let server = proxy(&[], flags)?;
+        let gate = Gate::new();
+        let first = AtomicUsize::new(0);
+        let held = gate.clone();
+        let target = FakeBackend::start(move |request| {
+            let is_first = request.command() == "RESTORE" && first.fetch_add(1, Ordering::SeqCst) == 0;
+            if is_first { Act::Hold(held.clone()) } else { Act::Usual }
+        })?;
+        let (mut mover, mut other) = (server.client()?, server.client()?);
+        for line in ["XADD s 1-1 f v", "XADD s 2-1 f v", "XGROUP CREATE s g 0", "XGROUP CREATE s h 0"] {
+            assert!(!other.ask(line)?.starts_with('-'), "{line}");
+        }
+        send_migrate(&mut mover, &target.address(), &["s"], "20000", &[])?;
+        target.wait_for(b"s")?;
+        for (line, reply) in [
+            ("XGROUP CREATE s late $", "+OK"),
+            ("XREADGROUP GROUP g c COUNT 2 STREAMS s >", "*1"),
+            ("XACK s g 1-1", ":1"),
+            ("XGROUP SETID s h 2-1", "+OK"),
+            ("XSETID s 9-9", "+OK"),
+        ] {
+            assert!(other.ask(line)?.starts_with(reply), "{line}");
+        }
+        gate.open();
+        assert_eq!(reply(&mut mover)?, "+OK\r\n");
+        assert_eq!(other.ask("EXISTS s")?, ":0\r\n");
+        let sent = restored(&target);
+        assert_eq!(sent.len(), 2, "{flags:?}: it is sent as it is now");
+        let mut there = redis.client()?;
+        there.ask("FLUSHALL")?;
+        let last: Vec<&[u8]> =
+            [&b"RESTORE"[..]].into_iter().chain(sent[1].arguments.iter().skip(1).map(Vec::as_slice)).collect();
+        assert_eq!(there.command(&last)?, b"+OK\r\n");
+        for (line, reply) in [
+            ("XPENDING s g", "*4\r\n:1\r\n$3\r\n2-1"),
+            ("XREADGROUP GROUP h c STREAMS s >", "*-1"),
+            ("XREADGROUP GROUP late c STREAMS s >", "*-1"),
+            ("XADD s 9-9 f v", "-ERR"),
+        ] {
+            let found = there.ask(line)?;
+            assert!(found.starts_with(reply), "{flags:?}: {line}: {found}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_key_that_never_rests_stays_here() -> io::Result<()> {
     let server = server()?;
     let changer = Mutex::new(server.client()?);

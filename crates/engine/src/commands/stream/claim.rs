@@ -154,10 +154,16 @@ pub(super) fn xclaim(call: &mut Call<'_, '_>) -> Answer {
     let answer = call.keyspace.edit(call.at.database, found, |stream: &mut Stream, _| {
         let Stream { log, groups, .. } = stream;
         let Some(mut group) = groups.get_mut(name) else { return Edited::when(false, Ok(())) };
+        let mut is_change = last_id > group.last_id;
         group.last_id = group.last_id.max(last_id);
         let mut claimed = ids;
-        claimed.retain(|id| matches!(claim.take(log, &mut group, *id), Claimed::Yes));
-        Edited::when(false, claim.write(reply, log, &claimed, start))
+        claimed.retain(|id| {
+            let taken = claim.take(log, &mut group, *id);
+            is_change |= !matches!(taken, Claimed::No);
+            matches!(taken, Claimed::Yes)
+        });
+        // As in Redis, this is not a change for WATCH.
+        Edited::unwatched(is_change, claim.write(reply, log, &claimed, start))
     });
     call.notify_of_consumer(call.arg(1), found, name, consumers);
     answer.unwrap_or(Ok(()))
@@ -226,7 +232,7 @@ pub(super) fn xautoclaim(call: &mut Call<'_, '_>) -> Answer {
         let answer = claim.write(reply, log, &claimed, start);
         reply.array(gone.len());
         gone.iter().for_each(|id| reply_id(reply, *id));
-        Edited::when(false, answer)
+        Edited::unwatched(!claimed.is_empty() || !gone.is_empty(), answer)
     });
     call.notify_of_consumer(call.arg(1), found, name, consumers);
     answer.unwrap_or(Ok(()))

@@ -64,15 +64,17 @@ impl Call<'_, '_> {
         self.keyspace.view::<Stream>(found?)?.0.groups.get(name)
     }
 
-    /// Edits a group of a stream. As in Redis, this is not a change for WATCH.
+    /// Edits a group of a stream; `edit` says as well whether it has changed anything. As in Redis, this is not a change for WATCH.
     pub(super) fn edit_group<R>(
         &mut self,
         found: Option<Found>,
         name: &[u8],
-        edit: impl FnOnce(&mut Group) -> R,
+        edit: impl FnOnce(&mut Group) -> (R, bool),
     ) -> Option<R> {
-        let edit = |stream: &mut Stream, _: &mut _| {
-            Edited::when(false, stream.groups.get_mut(name).map(|mut group| edit(&mut group)))
+        let edit = |stream: &mut Stream, _: &mut _| match stream.groups.get_mut(name).map(|mut group| edit(&mut group))
+        {
+            Some((said, is_change)) => Edited::unwatched(is_change, Some(said)),
+            None => Edited::unwatched(false, None),
         };
         self.keyspace.edit(self.at.database, found?, edit).flatten()
     }
@@ -150,7 +152,7 @@ pub(super) fn create(call: &mut Call<'_, '_>) -> Answer {
         Some(found) => {
             let add = |stream: &mut Stream, _: &mut _| {
                 let _: bool = stream.groups.insert(name.into(), group);
-                Edited::when(false, ())
+                Edited::unwatched(true, ())
             };
             call.keyspace.edit(call.at.database, found, add);
         }
@@ -180,6 +182,7 @@ pub(super) fn set_id(call: &mut Call<'_, '_>) -> Answer {
     call.edit_group(found, call.arg(3), |group| {
         group.last_id = last_id;
         group.entries_read = entries_read;
+        ((), true)
     });
     call.notify(events::XGROUP_SETID, call.arg(2));
     call.reply_ok()
@@ -187,7 +190,10 @@ pub(super) fn set_id(call: &mut Call<'_, '_>) -> Answer {
 
 pub(super) fn destroy(call: &mut Call<'_, '_>) -> Answer {
     let (found, name) = (call.grouped()?, call.arg(3));
-    let remove = |stream: &mut Stream, _: &mut _| Edited::when(false, stream.groups.remove(name));
+    let remove = |stream: &mut Stream, _: &mut _| {
+        let is_removed = stream.groups.remove(name);
+        Edited::unwatched(is_removed, is_removed)
+    };
     let is_removed = call.keyspace.edit(call.at.database, found, remove) == Some(true);
     if is_removed {
         call.notify(events::XGROUP_DESTROY, call.arg(2));
@@ -199,17 +205,24 @@ pub(super) fn destroy(call: &mut Call<'_, '_>) -> Answer {
 pub(super) fn create_consumer(call: &mut Call<'_, '_>) -> Answer {
     let found = call.with_group()?;
     let (name, now) = (call.arg(4), call.at.now);
-    let created = call.edit_group(found, call.arg(3), |group| group.create_consumer(name, now)).flatten();
-    if created.is_some() {
+    let create = |group: &mut Group| {
+        let is_created = group.create_consumer(name, now).is_some();
+        (is_created, is_created)
+    };
+    let is_created = call.edit_group(found, call.arg(3), create) == Some(true);
+    if is_created {
         call.notify(events::XGROUP_CREATECONSUMER, call.arg(2));
     }
-    call.reply_integer(created.is_some().into())
+    call.reply_integer(is_created.into())
 }
 
 pub(super) fn remove_consumer(call: &mut Call<'_, '_>) -> Answer {
     let found = call.with_group()?;
     let name = call.arg(4);
-    let remove = |group: &mut Group| group.number_of(name).map(|_| group.remove_consumer(name));
+    let remove = |group: &mut Group| {
+        let pending = group.number_of(name).map(|_| group.remove_consumer(name));
+        (pending, pending.is_some())
+    };
     let pending = call.edit_group(found, call.arg(3), remove).flatten();
     if pending.is_some() {
         call.notify(events::XGROUP_DELCONSUMER, call.arg(2));
@@ -229,7 +242,10 @@ pub(super) fn xack(call: &mut Call<'_, '_>) -> Answer {
         return call.reply_integer(0);
     }
     let ids = call.ids(3)?;
-    let settle = |group: &mut Group| ids.iter().filter(|id| group.settle(**id)).count();
+    let settle = |group: &mut Group| {
+        let settled = ids.iter().filter(|id| group.settle(**id)).count();
+        (settled, settled > 0)
+    };
     let settled = call.edit_group(found, call.arg(2), settle);
     call.reply_count(settled.unwrap_or(0))
 }

@@ -381,7 +381,7 @@ fn xsetid(call: &mut Call<'_, '_>) -> Answer {
             figures.max_deleted_id = max_deleted;
         }
         // As in Redis, this is not a change for WATCH.
-        Edited::when(false, ())
+        Edited::unwatched(true, ())
     });
     call.notify(events::XSETID, call.arg(1));
     call.reply_ok()

@@ -248,7 +248,7 @@ fn serve(
             reader.new_entries(reply, (log, figures), &mut group, from, !read.is_acknowledged)
         };
         // As in Redis, this is not a change for WATCH.
-        Edited::when(false, answer)
+        Edited::unwatched(true, answer)
     });
     call.notify_of_consumer(key, found, group, consumers);
     answer.unwrap_or(Ok(()))

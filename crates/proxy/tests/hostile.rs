@@ -44,6 +44,8 @@ mod kinds;
 mod late_scripts;
 #[path = "hostile/many.rs"]
 mod many;
+#[path = "hostile/moving.rs"]
+mod moving;
 #[path = "hostile/multi.rs"]
 mod multi;
 #[path = "hostile/names.rs"]

@@ -35,6 +35,17 @@ pub(super) struct Batch {
     pub(super) requests: Vec<u8>,
     pub(super) ends: Vec<usize>,
     sent: Vec<SentKey>,
+    /// The first error of the engine, without its dash: a key that it does not serialise is there, and stays.
+    pub(super) fault: Option<Vec<u8>>,
+}
+
+/// What the engine says of a key that is to be sent.
+enum Serialised {
+    Whole,
+    /// It is not there.
+    Absent,
+    /// It is there, and the engine answers an error, without its dash.
+    Refused(Vec<u8>),
 }
 
 /// Numbers for those who watch keys.
@@ -73,20 +84,30 @@ impl Mover {
         let _: Option<Outcome> = side.execute_as(call, &mut Encoder::new(reply, Protocol::Resp2));
     }
 
-    /// The time that a key has left in milliseconds, zero if it does not end. `None`: the key is not there.
-    fn time_left(&self, side: &mut impl EngineCalls, name: &[u8]) -> Option<i64> {
+    /// The time that a key has left in milliseconds, zero if it does not end. `Err`: it cannot be sent.
+    fn time_left(&self, side: &mut impl EngineCalls, name: &[u8]) -> Result<i64, Serialised> {
         let mut reply = Vec::new();
         self.ask(side, &[&b"PTTL"[..], name], &mut reply);
         match Value::parse(&reply) {
-            Ok(Value::Integer(-1)) => Some(0),
-            Ok(Value::Integer(ms)) if ms >= 0 => Some(ms.max(1)),
-            _ => None,
+            Ok(Value::Integer(-1)) => Ok(0),
+            Ok(Value::Integer(ms)) if ms >= 0 => Ok(ms.max(1)),
+            _ => Err(Serialised::without(&reply)),
+        }
+    }
+}
+
+impl Serialised {
+    /// What a reply means that does not bring what was asked for.
+    fn without(reply: &[u8]) -> Self {
+        match Value::parse(reply) {
+            Ok(Value::Error(words)) => Self::Refused(words),
+            _ => Self::Absent,
         }
     }
 }
 
 impl Batch {
-    /// The next keys of `left`, as the engine has them now. Those that are not there are left out.
+    /// The next keys of `left`, as the engine has them now. Those that are not there, or that it refuses, are left out.
     pub(super) fn build(
         side: &mut impl EngineCalls,
         mover: Mover,
@@ -124,11 +145,17 @@ impl Batch {
         watchers: &mut Watchers,
     ) {
         let name = request.key(key.at);
-        let is_there = self.restore(side, mover, name, request.is_replacing || key.was_sent);
-        if !is_there {
-            if !key.was_sent {
+        let serialised = self.restore(side, mover, name, request.is_replacing || key.was_sent);
+        let is_gone = match serialised {
+            Serialised::Whole => false,
+            Serialised::Absent if !key.was_sent => return,
+            Serialised::Absent => true,
+            Serialised::Refused(words) => {
+                self.fault.get_or_insert(words);
                 return;
             }
+        };
+        if is_gone {
             request_head(&mut self.requests, 2);
             request_bulk(&mut self.requests, b"DEL");
             request_bulk(&mut self.requests, name);
@@ -141,12 +168,15 @@ impl Batch {
             engine.watch(watcher, mover.database, now, names.as_args());
         }
         self.ends.push(self.requests.len());
-        self.sent.push(SentKey { at: key.at, watcher, is_gone: !is_there });
+        self.sent.push(SentKey { at: key.at, watcher, is_gone });
     }
 
-    /// Appends RESTORE of a key with the time that it has left. `false`: it is not there, and nothing is appended.
-    fn restore(&mut self, side: &mut impl EngineCalls, mover: Mover, name: &[u8], is_replacing: bool) -> bool {
-        let Some(left_ms) = mover.time_left(side, name) else { return false };
+    /// Appends RESTORE of a key with the time that it has left, if the engine gives the whole of it.
+    fn restore(&mut self, side: &mut impl EngineCalls, mover: Mover, name: &[u8], is_replacing: bool) -> Serialised {
+        let left_ms = match mover.time_left(side, name) {
+            Ok(left_ms) => left_ms,
+            Err(serialised) => return serialised,
+        };
         let out = &mut self.requests;
         let before = out.len();
         request_head(out, 4 + usize::from(is_replacing));
@@ -157,13 +187,14 @@ impl Batch {
         // The reply is a bulk string, and so is the argument.
         mover.ask(side, &[&b"DUMP"[..], name], out);
         if out.get(payload) != Some(&b'$') || out[payload..] == *replies::NULL_BULK {
+            let serialised = Serialised::without(&out[payload..]);
             out.truncate(before);
-            return false;
+            return serialised;
         }
         if is_replacing {
             request_bulk(out, b"REPLACE");
         }
-        true
+        Serialised::Whole
     }
 
     /// The other server has answered: `acknowledged` are its replies, as far as they have come. Keys that it has are deleted here, but

@@ -70,6 +70,8 @@ struct Migration {
     has_found: bool,
     /// The first error of the other server.
     refusal: Option<Vec<u8>>,
+    /// The first error of the engine about a key that is there and stays.
+    fault: Option<Vec<u8>>,
     failure: Option<Failure>,
     begun_us: u64,
     /// Until when keys that change are sent once more, since the first of them did.
@@ -297,6 +299,7 @@ impl Migration {
             locked: Vec::new(),
             has_found: false,
             refusal: None,
+            fault: None,
             failure: None,
             begun_us: env.now.mono_us,
             again_until_us: None,
@@ -315,6 +318,7 @@ impl Migration {
         self.sent =
             if self.failure.is_none() { Batch::build(side, *mover, request, left, watchers) } else { Batch::default() };
         self.has_found |= !self.sent.is_empty();
+        self.fault = self.fault.take().or(self.sent.fault.take());
     }
 
     fn transfer(&mut self, env: &Env<impl Execute>, ticket: Handle) -> Transfer {
@@ -350,8 +354,13 @@ impl Migration {
     fn reply(&self) -> Vec<u8> {
         let words = match (&self.refusal, self.failure) {
             (Some(refusal), _) => return error_text::refused_by_target(refusal).into_bytes(),
-            (None, None) if self.has_found => return replies::OK.to_vec(),
-            (None, None) => return b"+NOKEY\r\n".to_vec(),
+            (None, None) => {
+                return match &self.fault {
+                    Some(words) => ErrorReply::new(words).into_bytes(),
+                    None if self.has_found => replies::OK.to_vec(),
+                    None => b"+NOKEY\r\n".to_vec(),
+                };
+            }
             (None, Some(Failure::Changing)) => error_text::KEYS_CHANGE_TOO_OFTEN,
             (None, Some(Failure::Transfer(TransferFailure::Connecting))) => error_text::NO_TARGET,
             (None, Some(Failure::Transfer(TransferFailure::Writing))) => error_text::TARGET_NOT_WRITTEN,

@@ -87,4 +87,5 @@ pub use worker::Worker;
 pub use workers::budget::ProcessBudget;
 pub use workers::late_scripts::LateScripts;
 pub use workers::operator_state::ServerPause;
+pub use workers::process_workers::{PostMail, ProcessWorkers};
 pub use workers::shared::{Measured, NodeReach, ProcessFacts, Shared};

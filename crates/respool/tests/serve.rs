@@ -287,6 +287,92 @@ fn a_client_of_one_pool_changes_nothing_for_the_others() {
     server.end();
 }
 
+/// Two pools of one process, each with two workers; its users are those of an ACL file if `acl` is its text.
+fn two_pools(directory: &TempDir, acl: Option<&str>) -> Running {
+    let nodes = "nodes = [\"embedded:\", \"embedded:\"]\n";
+    let pool = |name: &str| format!("[[pool]]\nname = \"{name}\"\nlisten = \"127.0.0.1:0\"\n{nodes}");
+    let file = directory.join("respool.toml");
+    let users = acl.map_or_else(String::new, |text| {
+        let path = directory.join("users.acl");
+        fs::write(&path, text).expect("a file");
+        format!("aclfile = {path:?}\n")
+    });
+    fs::write(&file, format!("workers = 2\n{users}{}{}", pool("first"), pool("second"))).expect("a file");
+    Running::start(respool(&["serve", "--admin-commands", "allow", "--config"]).arg(&file))
+}
+
+/// Clients of a pool, enough for both of its workers to have some.
+fn clients_of(server: &Running, pool: usize, first: &str) -> Vec<Client> {
+    let mut clients: Vec<Client> = (0..8).map(|_| server.client(pool)).collect();
+    clients.iter_mut().for_each(|client| assert_eq!(client.ask(first).expect("a reply"), "+OK\r\n"));
+    clients
+}
+
+/// What a client is answered, or that it has been disconnected.
+fn answer_of(client: &mut Client, request: &str) -> String {
+    client.ask(request).unwrap_or_else(|_| "gone".to_owned())
+}
+
+#[test]
+fn users_change_for_all_pools_before_the_reply() {
+    let directory = TempDir::new().expect("a directory");
+    let server = two_pools(&directory, None);
+    let mut admin = server.client(0);
+    let mut change = |request: &str, reply: &str| assert_eq!(admin.ask(request).expect("a reply"), reply, "{request}");
+    for round in 0..20 {
+        change("ACL SETUSER bob reset on >old ~* &* +@all", "+OK\r\n");
+        let mut there = clients_of(&server, 1, "AUTH bob old");
+        change("ACL SETUSER bob resetpass >new -@all +ping", "+OK\r\n");
+        for client in &mut there {
+            assert!(answer_of(client, "SET k v").starts_with("-NOPERM"), "{round}");
+            assert_eq!(answer_of(client, "PING"), "+PONG\r\n", "it goes on under the new rules");
+        }
+        assert!(answer_of(&mut server.client(1), "AUTH bob old").starts_with("-WRONGPASS"), "{round}");
+        let mut others = clients_of(&server, 1, "AUTH bob new");
+        change("ACL DELUSER bob", ":1\r\n");
+        for client in there.iter_mut().chain(&mut others) {
+            assert_eq!(answer_of(client, "PING"), "gone", "{round}");
+        }
+        assert!(answer_of(&mut server.client(1), "AUTH bob new").starts_with("-WRONGPASS"), "{round}");
+    }
+    change("CONFIG SET requirepass secret", "+OK\r\n");
+    assert!(answer_of(&mut server.client(1), "PING").starts_with("-NOAUTH"));
+    change("ACL SETUSER default resetpass >other", "+OK\r\n");
+    assert!(answer_of(&mut server.client(1), "AUTH secret").starts_with("-WRONGPASS"));
+    assert_eq!(answer_of(&mut server.client(1), "AUTH other"), "+OK\r\n");
+    server.end();
+}
+
+#[test]
+fn an_acl_file_is_loaded_for_all_pools_before_the_reply() {
+    const OPEN: &str = "user default on nopass ~* &* +@all\n";
+    let directory = TempDir::new().expect("a directory");
+    let server = two_pools(&directory, Some(&format!("{OPEN}user bob on >old ~* &* +@all\n")));
+    let mut there = clients_of(&server, 1, "AUTH bob old");
+    fs::write(directory.join("users.acl"), format!("{OPEN}user bob on >old ~* &* -@all\nuser carl on >pw +@all\n"))
+        .expect("a file");
+    assert_eq!(server.client(0).ask("ACL LOAD").expect("a reply"), "+OK\r\n");
+    there.iter_mut().for_each(|client| assert!(answer_of(client, "SET k v").starts_with("-NOPERM")));
+    clients_of(&server, 1, "AUTH carl pw");
+    server.end();
+}
+
+#[test]
+fn the_clients_of_a_user_are_killed_in_all_pools() {
+    let directory = TempDir::new().expect("a directory");
+    let server = two_pools(&directory, None);
+    let mut admin = server.client(0);
+    assert_eq!(admin.ask("ACL SETUSER bob on >pw ~* &* +@all").expect("a reply"), "+OK\r\n");
+    let mut clients = clients_of(&server, 0, "AUTH bob pw");
+    clients.extend(clients_of(&server, 1, "AUTH bob pw"));
+    let mut stranger = server.client(1);
+    assert_eq!(stranger.ask("PING").expect("a reply"), "+PONG\r\n");
+    assert_eq!(admin.ask("CLIENT KILL USER bob").expect("a reply"), ":16\r\n");
+    clients.iter_mut().for_each(|client| assert_eq!(answer_of(client, "PING"), "gone"));
+    assert_eq!(stranger.ask("PING").expect("a reply"), "+PONG\r\n", "another user");
+    server.end();
+}
+
 #[test]
 fn it_serves_under_redis_shardings_flags_and_the_environment() {
     let node = serve(&[]);

@@ -172,7 +172,7 @@ impl ClientStep {
         Self::Ask(ClientQuery { question, filter: Box::new(filter) })
     }
 
-    /// All workers are told of other users; then the client is told that it is done.
+    /// All workers of the process are told of other users; then the client is told that it is done.
     pub(crate) fn tell_of_users() -> Self {
         Self::ask(ClientQuestion::Users { removed: None }, ClientFilter::default())
     }
@@ -286,6 +286,18 @@ impl WorkerQuery for ClientQuery {
 
     fn is_large(&self) -> bool {
         matches!(self.question, ClientQuestion::List { .. })
+    }
+
+    /// Users are those of the whole process, and so is what is done to the clients of one.
+    fn is_of_process(&self) -> bool {
+        match self.question {
+            ClientQuestion::Users { .. } => true,
+            ClientQuestion::KillSome => self.filter.user.is_some(),
+            ClientQuestion::List { .. }
+            | ClientQuestion::KillOne
+            | ClientQuestion::Unblock(_)
+            | ClientQuestion::ClientPause => false,
+        }
     }
 
     fn no_answer(&self) -> ClientAnswer {

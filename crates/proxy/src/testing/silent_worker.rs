@@ -6,10 +6,11 @@ use crate::ids::{Asker, ClientHandle};
 use crate::mail::Mail;
 use crate::worker::query::{Answer, Query};
 use crate::workers::ask::AnswerQueries;
+use crate::workers::process_workers::{PostMail, ProcessWorkers};
 use crate::workers::query::{Queries, WorkerQuery};
 use crate::workers::shared::{ProcessFacts, Shared};
 use respool_connection::{Action, ServiceAction, WorkerId};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A worker whose clients and subscriptions answer nothing.
 pub(crate) struct SilentWorker {
@@ -58,4 +59,40 @@ pub(crate) fn posted(worker: &mut SilentWorker) -> Vec<(WorkerId, Mail)> {
         _ => None,
     };
     actions.into_iter().filter_map(mail).collect()
+}
+
+/// Whether a worker takes mail.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mailbox {
+    Open,
+    Ended,
+}
+
+/// The mail that others have put into the box of a worker.
+#[derive(Clone, Default)]
+pub(crate) struct Received(Arc<Mutex<Vec<Mail>>>);
+
+impl Received {
+    /// What has come since this was last asked.
+    pub(crate) fn take(&self) -> Vec<Mail> {
+        std::mem::take(&mut self.0.lock().expect("no test fails holding it"))
+    }
+}
+
+/// The workers of proxies of one process, each with one.
+pub(crate) fn of_process<const N: usize>(mailboxes: [Mailbox; N]) -> [(SilentWorker, Received); N] {
+    let process = Arc::new(ProcessWorkers::default());
+    mailboxes.map(|mailbox| {
+        let (mut worker, received) = (silent_worker(1), Received::default());
+        let into = received.clone();
+        let post: PostMail = Box::new(move |mail| {
+            if mailbox == Mailbox::Open {
+                into.0.lock().expect("no test fails holding it").push(mail);
+            }
+            mailbox == Mailbox::Open
+        });
+        let shared = Shared::new(1, 0, ProcessFacts::default(), Arc::default());
+        worker.env.shared = Arc::new(shared.in_process(Arc::clone(&process), std::iter::once(post)));
+        (worker, received)
+    })
 }

@@ -1,6 +1,6 @@
 //! Who may do what, as all workers of a process know it: the users in force, what each may ask for, and who was refused.
 //!
-//! Workers hold the snapshot of users that they saw last and are told when there is another one. One writer at a time makes
+//! Workers hold the snapshot of users that they saw last, and those of all pools are told when there is another one. One writer at a time makes
 //! the next one. The locks here are taken when users are changed, or a client logs in or is refused, never on behalf of a request
 //! that is allowed.
 

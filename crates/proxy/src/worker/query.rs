@@ -35,6 +35,10 @@ macro_rules! queries {
                 match self { $(Self::$kind(query) => query.concerns(counters),)+ }
             }
 
+            fn is_of_process(&self) -> bool {
+                match self { $(Self::$kind(query) => query.is_of_process(),)+ }
+            }
+
             fn no_answer(&self) -> Answer {
                 match self { $(Self::$kind(query) => Answer::$kind(query.no_answer()),)+ }
             }

@@ -6,6 +6,7 @@ use crate::env::Env;
 use crate::ids::{Asker, ClientHandle, ClientId, Handle};
 use crate::mail::Mail;
 use crate::session::Flow;
+use crate::workers::process_workers::WorkerAddress;
 use crate::workers::query::{Finished, Queries, QueryMessage, WorkerQuery};
 use crate::workers::shared::Shared;
 use respool_command::Execute;
@@ -61,14 +62,19 @@ pub(crate) fn ask_workers_for<W: AnswerQueries>(
 ) {
     let env = by.env();
     let (others, now_us) = (env.shared.workers_concerned(env.number, &query), env.now.mono_us);
-    if others.is_empty() {
+    let outside = env.shared.workers_outside(&query);
+    if others.is_empty() && outside.is_empty() {
         let mut all = query.no_answer();
         query.join(&mut all, by.answer_query(&query, client));
         return by.finish_query(asker, &query, all, 0);
     }
     let query = Arc::new(query);
-    let handle = by.queries().begin(asker, Arc::clone(&query), others.len() + 1, now_us);
+    let awaited = others.len() + outside.len() + 1;
+    let handle = by.queries().begin(asker, Arc::clone(&query), awaited, now_us);
     by.env().post_query(&others, handle, &query);
+    for _ in 0..by.env().post_query_outside(&outside, handle, &query) {
+        handle_answer(by, handle, query.no_answer());
+    }
     let answer = by.answer_query(&query, client);
     handle_answer(by, handle, answer);
 }
@@ -78,7 +84,14 @@ pub(crate) fn handle_query_message<W: AnswerQueries>(by: &mut W, message: QueryM
     match message {
         QueryMessage::Ask { from, handle, query } => {
             let answer = by.answer_query(&query, None);
-            by.env().post(from, QueryMessage::<W::Query>::Answer { handle, answer });
+            let message = QueryMessage::<W::Query>::Answer { handle, answer };
+            let env = by.env();
+            if from.pool == env.shared.pool {
+                env.post(from.worker, message);
+            } else {
+                // A worker that has ended needs no answer.
+                env.shared.process.post(from, Mail::of_feature(message));
+            }
         }
         QueryMessage::Answer { handle, answer } => handle_answer(by, handle, answer),
     }
@@ -116,10 +129,27 @@ impl<E: Execute> Env<E> {
 
     /// Puts a query to other workers.
     fn post_query(&mut self, to: &[WorkerId], handle: Handle, query: &Arc<impl WorkerQuery>) {
+        let from = self.address();
         for worker in to {
-            self.post(*worker, QueryMessage::Ask { from: self.number, handle, query: Arc::clone(query) });
+            self.post(*worker, QueryMessage::Ask { from, handle, query: Arc::clone(query) });
             self.is_busy = true;
         }
+    }
+
+    /// Puts a query to workers of other proxies. Result: how many of them have ended.
+    fn post_query_outside(&mut self, to: &[WorkerAddress], handle: Handle, query: &Arc<impl WorkerQuery>) -> usize {
+        let from = self.address();
+        self.is_busy |= !to.is_empty();
+        let post = |worker: &&WorkerAddress| {
+            let message = QueryMessage::Ask { from, handle, query: Arc::clone(query) };
+            !self.shared.process.post(**worker, Mail::of_feature(message))
+        };
+        to.iter().filter(post).count()
+    }
+
+    /// Where this worker is found in the process.
+    fn address(&self) -> WorkerAddress {
+        WorkerAddress { pool: self.shared.pool, worker: self.number }
     }
 
     /// Posts a message of a feature to a worker.
@@ -135,14 +165,20 @@ impl Shared {
         let others = self.workers().filter(|(worker, _)| *worker != number);
         others.filter(|(_, counters)| query.concerns(counters)).map(|(worker, _)| worker).collect()
     }
+
+    /// The workers of other proxies that the query is put to.
+    fn workers_outside(&self, query: &impl WorkerQuery) -> Vec<WorkerAddress> {
+        if query.is_of_process() { self.process.outside(self.pool) } else { Vec::new() }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::admin::query::{AdminQuery, Show};
+    use crate::interfaces::client_query::{ClientFilter, ClientQuery, ClientQuestion};
     use crate::limits::QUERY_US_MAX;
-    use crate::testing::silent_worker::{posted, silent_worker};
+    use crate::testing::silent_worker::{Mailbox, of_process, posted, silent_worker};
     use crate::worker::query::Query;
 
     fn show() -> Query {
@@ -174,6 +210,47 @@ mod tests {
         let [(WorkerId::FIRST, answer)] = &answers[..] else { panic!("{answers:?}") };
         handle_query_message(&mut first, query_message(answer));
         assert_eq!((second.asked, &first.finished[..]), (1, &[0][..]));
+    }
+
+    fn of_clients(question: ClientQuestion, user: Option<&[u8]>) -> Query {
+        let filter = ClientFilter { user: user.map(<[u8]>::to_vec), ..ClientFilter::default() };
+        ClientQuery { question, filter: Box::new(filter) }.into()
+    }
+
+    #[test]
+    fn what_is_about_users_reaches_the_workers_of_all_pools() {
+        let users = ClientQuestion::Users { removed: None };
+        for (query, is_of_process) in [
+            (of_clients(users, None), true),
+            (of_clients(ClientQuestion::KillSome, Some(b"bob")), true),
+            (of_clients(ClientQuestion::KillSome, None), false),
+            (of_clients(ClientQuestion::List { request_bytes: 0 }, Some(b"bob")), false),
+            (of_clients(ClientQuestion::ClientPause, None), false),
+            (show(), false),
+        ] {
+            let [(mut first, to_first), (mut second, to_second)] = of_process([Mailbox::Open, Mailbox::Open]);
+            ask_workers_for(&mut first, None, None, query.clone());
+            let questions = to_second.take();
+            assert_eq!(
+                (first.finished.is_empty(), questions.len()),
+                (is_of_process, usize::from(is_of_process)),
+                "{query:?}"
+            );
+            for question in questions {
+                handle_query_message(&mut second, query_message(&question));
+                assert_eq!(second.asked, 1);
+                assert!(posted(&mut second).is_empty(), "the answer is for no worker of its own pool");
+                to_first.take().iter().for_each(|answer| handle_query_message(&mut first, query_message(answer)));
+            }
+            assert_eq!((first.asked, &first.finished[..]), (1, &[0][..]), "{query:?}");
+        }
+    }
+
+    #[test]
+    fn a_pool_whose_workers_have_ended_is_not_waited_for() {
+        let [(mut first, _), (_, to_second)] = of_process([Mailbox::Open, Mailbox::Ended]);
+        ask_workers_for(&mut first, None, None, of_clients(ClientQuestion::Users { removed: None }, None));
+        assert_eq!((to_second.take().len(), &first.finished[..]), (0, &[0][..]));
     }
 
     #[test]

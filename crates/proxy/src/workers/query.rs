@@ -14,7 +14,7 @@ use crate::limits::QUERY_US_MAX;
 use crate::observe::counters::Counters;
 use crate::session::Flow;
 use crate::slab::Slab;
-use respool_connection::WorkerId;
+use crate::workers::process_workers::WorkerAddress;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -34,6 +34,11 @@ pub(crate) trait WorkerQuery: Clone + Debug + Send + Sync + 'static {
         true
     }
 
+    /// Whether the workers of all proxies of the process are asked, and not those of this one alone.
+    fn is_of_process(&self) -> bool {
+        false
+    }
+
     /// The answer of no worker.
     fn no_answer(&self) -> Self::Answer;
 
@@ -47,7 +52,7 @@ pub(crate) trait WorkerQuery: Clone + Debug + Send + Sync + 'static {
 /// A query, or an answer to one, on its way from one worker to another.
 #[derive(Clone, Debug)]
 pub(crate) enum QueryMessage<Q: WorkerQuery> {
-    Ask { from: WorkerId, handle: Handle, query: Arc<Q> },
+    Ask { from: WorkerAddress, handle: Handle, query: Arc<Q> },
     Answer { handle: Handle, answer: Q::Answer },
 }
 

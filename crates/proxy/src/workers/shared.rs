@@ -14,6 +14,7 @@ use crate::workers::late_scripts::LateScripts;
 use crate::workers::learnt::LearntCommands;
 use crate::workers::node_stats::WorkerNodeStats;
 use crate::workers::operator_state::{OperatorState, ServerPause};
+use crate::workers::process_workers::{PoolNumber, PostMail, ProcessWorkers};
 use crate::workers::quiescence::Quiescence;
 use crate::workers::turns::Turns;
 use respool_command::Renames;
@@ -66,6 +67,9 @@ pub struct Shared {
     pub ledger: Arc<ProcessBudget>,
     /// Who may do what, in the whole process.
     pub access: Arc<Access>,
+    /// The workers of the whole process, and which of its proxies this is.
+    pub(crate) process: Arc<ProcessWorkers>,
+    pub(crate) pool: PoolNumber,
     /// What is measured, by kind and name, each by one worker.
     measured: Mutex<Vec<Measured>>,
     /// The hooks for rare events and demands of operators.
@@ -153,6 +157,8 @@ impl Shared {
             calls: Arc::default(),
             ledger,
             access: Arc::default(),
+            process: Arc::default(),
+            pool: PoolNumber::default(),
             measured: Mutex::default(),
             hooks: Hooks::default(),
         }
@@ -239,6 +245,13 @@ impl Shared {
     #[must_use]
     pub fn with_access(self, access: Arc<Access>) -> Self {
         Self { access, ..self }
+    }
+
+    /// One of several proxies of a process, which are all to be added before a worker runs. `workers`: the mailboxes of its own.
+    #[must_use]
+    pub fn in_process(self, process: Arc<ProcessWorkers>, workers: impl Iterator<Item = PostMail>) -> Self {
+        let pool = process.add(workers);
+        Self { process, pool, ..self }
     }
 
     /// The sum of one counter over all workers.

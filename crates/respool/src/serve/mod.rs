@@ -18,7 +18,9 @@ use respool_engine::{Engine, EngineConfig};
 use respool_net::Sockets;
 use respool_net::{EngineDoor, Inbox, Listener, MovableClock, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
 use respool_proxy::hooks::Hooks;
-use respool_proxy::{Access, LateScripts, Mail, ProcessBudget, ProcessFacts, ServerPause, Shared, WorkerSetup};
+use respool_proxy::{
+    Access, LateScripts, Mail, PostMail, ProcessBudget, ProcessFacts, ProcessWorkers, ServerPause, Shared, WorkerSetup,
+};
 use respool_route::Topology;
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
@@ -114,6 +116,7 @@ pub fn run(
     access::follow(&job.control, &access);
     let about =
         about::process(&process, [chance(), chance(), chance()], job.parameters.as_ref().and_then(Parameters::file));
+    let common = Common { ledger: &ledger, access: &access, workers: &Arc::default() };
     let mut instances = Vec::new();
     let awaits_nodes = inherited.has_predecessor();
     for (number, instance) in process.instances.iter().enumerate() {
@@ -121,7 +124,7 @@ pub fn run(
         // What another process may ask for is said by the settings.
         let hands = (job.parameters.is_some() && !is_offering).then(Vec::new);
         let mut doors = Doors { inherited: &mut inherited, offered, files: &files, hands, opens_late: awaits_nodes };
-        instances.push(Running::build(job, &process, number, instance, (&ledger, &access), &about, &mut doors)?);
+        instances.push(Running::build(job, &process, number, instance, common, &about, &mut doors)?);
     }
     let estate = Estate {
         offered: offered.clone(),
@@ -208,6 +211,14 @@ struct Doors<'a> {
     opens_late: bool,
 }
 
+/// What the instances of a process have in common.
+#[derive(Clone, Copy)]
+struct Common<'a> {
+    ledger: &'a Arc<ProcessBudget>,
+    access: &'a Arc<Access>,
+    workers: &'a Arc<ProcessWorkers>,
+}
+
 /// One instance, open and not yet running.
 struct Running {
     name: String,
@@ -239,7 +250,7 @@ impl Running {
         process: &Process,
         number: usize,
         instance: &Instance,
-        (ledger, access): (&Arc<ProcessBudget>, &Arc<Access>),
+        Common { ledger, access, workers: of_process }: Common<'_>,
         about: &ProcessFacts,
         doors: &mut Doors<'_>,
     ) -> Result<Self, Failure> {
@@ -283,6 +294,8 @@ impl Running {
                 .hint("take the right to a command away with ACL rules, such as `user default -flushall`"));
         }
         let shared = shared.with_hooks(hooks).with_access(Arc::clone(access)).with_renames(Arc::clone(&renames));
+        let mailboxes = slots.iter().cloned().map(|slot| -> PostMail { Box::new(move |mail| slot.post(mail)) });
+        let shared = shared.in_process(Arc::clone(of_process), mailboxes);
         let shared = Arc::new(shared);
         shared.name_nodes(config.nodes.iter().map(|node| node.name.clone()));
         job.metrics.observe(counters::source(Arc::clone(&shared), &instance.name, process.instances.len() > 1));

@@ -249,16 +249,30 @@ fn restore(scripts: &mut Scripts, args: Args<'_>) -> Result<(), Fault> {
         Flaw::Payload => Fault::Text(texts::BAD_DUMP),
         Flaw::Content => Fault::Text(text::NOT_LIBRARIES),
     })?;
-    let mut after = if is("FLUSH") { Libraries::default() } else { scripts.libraries.clone() };
-    let mut restored: Vec<Vec<u8>> = Vec::new();
+    let mut restored = Libraries::default();
     for text in read {
         let (name, start) = library::read(&text).map_err(Fault::Written)?;
-        if after.get(&name).is_some() && (!is("REPLACE") || restored.contains(&name)) {
-            return Err(Fault::Written([b"ERR Library ", &name[..], b" already exists"].concat()));
+        if restored.get(&name).is_some() {
+            return Err(known_library(&name));
         }
         let library = make(scripts, &text, start)?;
-        after.insert(&name, library).map_err(Fault::Written)?;
-        restored.push(name);
+        restored.insert(&name, library).map_err(Fault::Written)?;
+    }
+    let mut after = if is("FLUSH") { Libraries::default() } else { scripts.libraries.clone() };
+    // All that are replaced go first: a function may move from one of them to another.
+    for (name, _) in restored.iter() {
+        if after.get(name).is_some() && !is("REPLACE") {
+            return Err(known_library(name));
+        }
+        after.remove(name);
+    }
+    for (name, library) in restored.iter() {
+        after.insert(name, library.clone()).map_err(Fault::Written)?;
     }
     replace_all(scripts, after)
+}
+
+/// A library of a payload is there already. As Redis says it.
+fn known_library(name: &[u8]) -> Fault {
+    Fault::Written([b"ERR Library ", name, b" already exists"].concat())
 }

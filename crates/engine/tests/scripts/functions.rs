@@ -160,3 +160,40 @@ fn functions_answer_as_in_redis() {
         assert!(differences.is_empty(), "{} in {protocol:?}:\n{}", differences.len(), differences.join("\n"));
     }
 }
+
+/// The bytes of a bulk string.
+fn bulk_of(reply: &[u8]) -> Vec<u8> {
+    let start = reply.iter().position(|&byte| byte == b'\n').expect("a head") + 1;
+    reply[start..reply.len() - 2].to_vec()
+}
+
+#[test]
+fn a_function_moves_between_libraries_that_are_replaced() {
+    let library = |(name, function): &(&str, &str)| {
+        let text = format!("#!lua name={name}\nredis.register_function('{function}', function() return '{name}' end)");
+        words(&["FUNCTION", "LOAD", &text])
+    };
+    let flush = words(&["FUNCTION", "FLUSH"]);
+    let Some((_server, mut redis, mut subject)) = both(Protocol::Resp2) else { return };
+    for (before, restored) in [
+        (&[("b", "f2")][..], &[("a", "f2"), ("b", "f7")][..]),
+        (&[("a", "f1"), ("b", "f2")], &[("a", "f2"), ("b", "f1")]),
+        (&[("a", "f1"), ("b", "f2")], &[("a", "f2")]),
+        (&[("a", "f1"), ("c", "f3")], &[("b", "f3")]),
+        (&[("a", "f1")], &[("b", "f2")]),
+    ] {
+        redis.command(&flush).expect("the server answers");
+        restored.iter().for_each(|made| _ = redis.command(&library(made)).expect("the server answers"));
+        let payload = bulk_of(&redis.command(&words(&["FUNCTION", "DUMP"])).expect("the server answers"));
+        for policy in ["APPEND", "REPLACE", "FLUSH"] {
+            let restore = [words(&["FUNCTION", "RESTORE"]), vec![payload.clone()], words(&[policy])].concat();
+            let called = ["f1", "f2", "f3", "f7"].map(|function| words(&["FCALL", function, "0"]));
+            let requests = std::iter::once(flush.clone()).chain(before.iter().map(library));
+            for request in requests.chain([restore]).chain(called) {
+                let expected = redis.command(&request).expect("the server answers");
+                let said = subject.command(&request);
+                assert_eq!(shown(&said), shown(&expected), "{before:?} {restored:?} {policy}: {}", shown(&request[1]));
+            }
+        }
+    }
+}

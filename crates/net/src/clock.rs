@@ -3,7 +3,7 @@
 //! A program that tests other programs moves the time that its clients see ([`MovableClock`]). The loop's own time, by which it waits for
 //! sockets, is the kernel's all the same.
 
-use crate::limits::{MOVED_CLOCK_US_MAX, WALL_CLOCK_AGE_US_MAX};
+use crate::limits::{CLIENT_CLOCK_US_MAX, MOVED_CLOCK_US_MAX, WALL_CLOCK_AGE_US_MAX};
 use respool_connection::Now;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -117,7 +117,7 @@ impl MovableClock {
     /// Moves it forward: so much time has passed at once.
     pub fn advance(&self, by: Duration) {
         let by_us = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
-        self.touch(|moved| moved.pass(by_us));
+        self.touch(|moved| moved.advance(by_us));
     }
 
     /// Sets it. If that is later than it was, the time between has passed. If it is earlier, nothing else that waits for time to pass
@@ -125,7 +125,7 @@ impl MovableClock {
     pub fn set(&self, time: SystemTime) {
         let unix_us = us_since_epoch(time);
         self.touch(|moved| match unix_us.checked_sub(moved.unix_us) {
-            Some(later_us) => moved.pass(later_us),
+            Some(later_us) => moved.advance(later_us),
             None => moved.unix_us = unix_us,
         });
     }
@@ -174,9 +174,15 @@ impl Moved {
         self
     }
 
+    /// So much time passes by itself, at the end of the time of day as well.
     fn pass(&mut self, us: u64) {
         self.unix_us = self.unix_us.saturating_add(us).min(MOVED_CLOCK_US_MAX);
-        self.client_us = self.client_us.saturating_add(us).min(MOVED_CLOCK_US_MAX);
+        self.client_us = self.client_us.saturating_add(us).min(CLIENT_CLOCK_US_MAX);
+    }
+
+    /// It is moved forward, as far as the time of day can be. The timeouts of clients get nearer by as much.
+    fn advance(&mut self, by_us: u64) {
+        self.pass(by_us.min(MOVED_CLOCK_US_MAX - self.unix_us));
     }
 }
 
@@ -252,7 +258,26 @@ mod tests {
         let clock = moved(5_000, true);
         clock.advance(Duration::MAX);
         clock.advance(Duration::MAX);
-        assert_eq!(seen(&clock, 100), (MOVED_CLOCK_US_MAX, MOVED_CLOCK_US_MAX));
+        let end_us = 100 + MOVED_CLOCK_US_MAX - 5_000;
+        assert_eq!(seen(&clock, 100), (MOVED_CLOCK_US_MAX, end_us));
+        for _ in 0..100 {
+            clock.set(UNIX_EPOCH);
+            clock.advance(Duration::MAX);
+        }
+        assert_eq!(seen(&clock, 100), (MOVED_CLOCK_US_MAX, CLIENT_CLOCK_US_MAX));
+    }
+
+    #[test]
+    fn timeouts_end_after_the_clock_has_been_at_its_end() {
+        let clock = moved(5_000, true);
+        clock.advance(Duration::MAX);
+        let (_, at_the_end_us) = seen(&clock, 100);
+        clock.set(UNIX_EPOCH + Duration::from_secs(1_700_000_000));
+        assert_eq!(seen(&clock, 100).1, at_the_end_us, "it is not set back");
+        clock.advance(Duration::from_secs(5));
+        assert_eq!(seen(&clock, 100).1, at_the_end_us + 5_000_000);
+        let goes_on = moved(MOVED_CLOCK_US_MAX, false);
+        assert_eq!(seen(&goes_on, 1_100), (MOVED_CLOCK_US_MAX, 1_100), "time passes for those who wait");
     }
 
     #[test]

@@ -121,6 +121,10 @@ pub const HANDOVER_LINE_BYTES_MAX: usize = 1024;
 /// what 64 bits hold, in milliseconds and in microseconds.
 pub const MOVED_CLOCK_US_MAX: u64 = 253_402_300_799_999_999;
 
+/// Where the clock that the timeouts of clients go by stops, in microseconds: no time of day, so it goes on where that one is set back.
+/// Eighteen times the whole of the time of day, and timeouts can be added to it.
+pub const CLIENT_CLOCK_US_MAX: u64 = u64::MAX / 4;
+
 /// How old a reading of the wall clock may be, in microseconds: a change of it is noticed that late.
 pub const WALL_CLOCK_AGE_US_MAX: u64 = 10_000;
 

@@ -32,6 +32,12 @@ pub trait Execute {
     /// necessary.
     fn tick(&mut self, now: Millis) -> Option<Millis>;
 
+    /// When [`Execute::tick`] is to be called at the latest because of what requests have set since it was called last, such as deadlines
+    /// that are near. `None`: when it said.
+    fn sooner_tick(&self, _now: Millis) -> Option<Millis> {
+        None
+    }
+
     /// Expires all whose deadline is that time or earlier, however long it takes. A node that keeps what has expired for a reason keeps
     /// it.
     fn expire_due(&mut self, _now: Millis) {}

@@ -6,7 +6,7 @@ use respool_command::{Change, Execute, Flags, Millis, Outcome, Row, SessionView,
 use respool_wire::{Args, ArgsBuf, Encoder};
 
 use crate::commands::{self, Call, Fault};
-use crate::keyspace::{At, Blocked, Counters, EvictionPolicy, FrequencyTerms, Keyspace};
+use crate::keyspace::{At, Blocked, Counters, EvictionPolicy, FrequencyTerms, Keyspace, begin_of};
 use crate::limits;
 #[cfg(feature = "scripting")]
 use crate::script::{Desk, ScriptLogLevel, Scripts};
@@ -382,6 +382,7 @@ impl Execute for Engine {
             return Some(Millis(now.0.saturating_add(1)));
         }
         let at = self.enter(now);
+        self.keyspace.forget_soonest();
         if self.keyspace.debugging.is_paused {
             return Some(Millis(now.0.saturating_add(limits::TICK_IDLE_MS)));
         }
@@ -397,6 +398,12 @@ impl Execute for Engine {
             None => wait,
         };
         Some(Millis(now.0.saturating_add(wait)))
+    }
+
+    #[inline]
+    fn sooner_tick(&self, now: Millis) -> Option<Millis> {
+        let second = self.keyspace.soonest_second()?;
+        Some(Millis(begin_of(second).max(now.0.saturating_add(limits::TICK_BUSY_MS))))
     }
 
     fn expire_due(&mut self, now: Millis) {

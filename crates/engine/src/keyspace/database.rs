@@ -55,6 +55,11 @@ pub(crate) fn second_of(deadline_ms: i64) -> u32 {
     u32::try_from((deadline_ms / 1000).max(0)).unwrap_or(u32::MAX)
 }
 
+/// When a second begins, in milliseconds since the Unix epoch.
+pub(crate) fn begin_of(second: u32) -> u64 {
+    u64::from(second) * 1000
+}
+
 impl Database {
     /// Whether a key may hold fields whose deadlines have passed.
     #[inline]

@@ -1,7 +1,8 @@
 //! Deadlines: setting, dropping, and the active cycle that removes keys that are not asked for.
 
 use super::{
-    At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, events, key, second_of,
+    At, Database, Deadline, Deadlines, Expiring, Found, Handle, KeyDraft, KeyRecord, Keyspace, begin_of, events, key,
+    second_of,
 };
 use crate::limits;
 
@@ -21,6 +22,7 @@ impl Keyspace {
         if let Some(old) = self.record(found).deadline() {
             key::set_deadline(self.heap.pool.get_mut(found.record), Deadline { at: moment, ..old });
             self.databases[at.database].keys.entries[old.listed as usize].second = second_of(moment);
+            self.note_deadline(second_of(moment));
             return;
         }
         let entry = Expiring { record: found.record, second: second_of(moment) };
@@ -52,6 +54,7 @@ impl Keyspace {
         list_of: fn(&mut Database) -> &mut Deadlines,
         entry: Expiring,
     ) -> u32 {
+        self.note_deadline(entry.second);
         let list = list_of(&mut self.databases[database]);
         let capacity = list.entries.capacity();
         let position = list.push(entry);
@@ -59,6 +62,23 @@ impl Keyspace {
             self.count_tables(database);
         }
         position
+    }
+
+    /// A deadline in this second was set: the active cycle may have been planned without it.
+    #[inline]
+    pub(super) fn note_deadline(&mut self, second: u32) {
+        self.soonest_second = self.soonest_second.min(second);
+    }
+
+    /// The earliest second of a deadline that was set since [`Keyspace::forget_soonest`]. `None`: none was.
+    #[inline]
+    pub(crate) fn soonest_second(&self) -> Option<u32> {
+        (self.soonest_second < u32::MAX).then_some(self.soonest_second)
+    }
+
+    /// The next turn of the active cycle is planned by all deadlines that there are.
+    pub(crate) fn forget_soonest(&mut self) {
+        self.soonest_second = u32::MAX;
     }
 
     /// As [`Deadlines::remove`].
@@ -208,7 +228,7 @@ impl Keyspace {
             () if !is_whole_round && expired * 10 > looks => 1,
             () if !is_whole_round => limits::TICK_BUSY_MS,
             () => {
-                let wait = u64::from(nearest.saturating_sub(this_second)) * 1000;
+                let wait = begin_of(nearest).saturating_sub(u64::try_from(now).unwrap_or(0));
                 wait.clamp(limits::TICK_BUSY_MS, limits::TICK_IDLE_MS)
             }
         }
@@ -282,6 +302,41 @@ mod tests {
         script.engine.keep_keys(false);
         script.engine.tick(Millis(script.session.now.0));
         assert_eq!(script.say("DBSIZE"), ":0");
+    }
+
+    #[test]
+    fn a_deadline_that_is_set_between_two_turns_hastens_the_next() {
+        for line in
+            ["SET k v PX 30", "PEXPIRE old 30", "SET timed v PX 30", "HPEXPIRE h 30 FIELDS 1 f", "RENAME soon other"]
+        {
+            let mut script = Script::new();
+            for made in ["SET old v", "SET timed v EX 1000", "HSET h f v", "SET soon v PX 30"] {
+                script.say(made);
+            }
+            let now = script.session.now;
+            assert_eq!(script.engine.tick(now).map(|at| at.0 > now.0), Some(true));
+            assert_eq!(script.engine.sooner_tick(now), None, "it is known");
+            assert!(!script.say(line).starts_with('-'), "{line}");
+            let at = script.engine.sooner_tick(now).expect(line);
+            assert!(at.0 <= now.0 + 130, "{line}: {at:?} after {now:?}");
+            let before = script.engine.counters().expired_keys + script.engine.counters().expired_fields;
+            script.session.now = at;
+            script.engine.tick(at);
+            let after = script.engine.counters().expired_keys + script.engine.counters().expired_fields;
+            assert!(after > before, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_cycle_goes_on_where_the_second_of_a_deadline_begins() {
+        let mut script = Script::new();
+        script.session.now = Millis(script.session.now.0 / 1000 * 1000 + 700);
+        let now = script.session.now.0;
+        script.say("SET k v PX 310");
+        assert_eq!(script.engine.tick(Millis(now)), Some(Millis(now + 300)));
+        assert_eq!(script.engine.tick(Millis(now + 300)), Some(Millis(now + 400)));
+        script.engine.tick(Millis(now + 400));
+        assert_eq!(script.engine.counters().expired_keys, 1);
     }
 
     #[test]

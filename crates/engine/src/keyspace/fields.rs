@@ -60,6 +60,7 @@ impl Keyspace {
         };
         let entry = Expiring { record, second: second_of(next) };
         if listed != NOT_LISTED {
+            self.note_deadline(entry.second);
             self.databases[database].hashes.entries[listed as usize] = entry;
             return;
         }

@@ -34,7 +34,7 @@ use crate::values::{Held, Object, Remains};
 
 pub(crate) use blocked::Blocked;
 use blocked::BlockedRequests;
-pub(crate) use database::Database;
+pub(crate) use database::{Database, begin_of};
 use database::{Deadlines, Expiring, second_of};
 use edited::Changed;
 pub(crate) use edited::Edited;
@@ -120,6 +120,8 @@ pub(crate) struct Keyspace {
     watches: Watches,
     pub(crate) blocked: BlockedRequests,
     eviction: Eviction,
+    /// The earliest second of a deadline that was set since the time went on last.
+    soonest_second: u32,
     /// No key goes that no request removes: neither to make room nor because its time has come.
     pub(crate) keeps_keys: bool,
     /// Changes are noted: the journal is kept, or a key is watched.
@@ -145,6 +147,7 @@ impl Keyspace {
             watches: Watches::default(),
             blocked: BlockedRequests::default(),
             eviction: Eviction::default(),
+            soonest_second: u32::MAX,
             keeps_keys: false,
             is_noted: false,
             script_memory: ScriptMemory::default(),
@@ -603,6 +606,7 @@ impl Keyspace {
         if let Some(deadline) = deadline {
             let expiring = &mut self.databases[at.database].keys.entries[deadline.listed as usize];
             *expiring = Expiring { record, second: second_of(deadline.at) };
+            self.note_deadline(second_of(deadline.at));
         } else if let Expiry::At(moment) = expiry {
             self.set_deadline(at, key, moment);
         }

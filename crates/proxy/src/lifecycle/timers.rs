@@ -10,7 +10,7 @@ use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEA
 use crate::nodes::figures::note_figures;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::request::dispatch::release_overdue;
-use respool_command::Execute;
+use respool_command::{Execute, Millis};
 use respool_connection::limits::TOMBSTONES_MAX;
 use respool_connection::{DialFailure, Phase};
 
@@ -135,6 +135,17 @@ impl<E: Execute> Env<E> {
         let idle: Vec<ClientId> =
             all.filter_map(|(index, session)| session.is_idle(now_us, idle_us).then_some(index)).collect();
         idle.into_iter().for_each(|index| self.close_client(index));
+    }
+
+    /// What requests have set since the engine's clock went on last may be due before it was to go on next.
+    #[inline]
+    pub(crate) fn hasten_engine(&mut self) {
+        let Some(engine) = &self.engine else { return };
+        let now = self.engine_now();
+        if let Some(Millis(at)) = engine.sooner_tick(now) {
+            let at_us = self.now.mono_us + at.saturating_sub(now.0).saturating_mul(1000);
+            self.engine_at_us = self.engine_at_us.min(at_us);
+        }
     }
 
     /// When this worker has something to do next, although nothing comes, beside what features have.

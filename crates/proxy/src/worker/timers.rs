@@ -21,6 +21,7 @@ impl<E: Execute> Worker<E> {
     #[inline]
     pub(crate) fn run_timers(&mut self) {
         self.env.lanes.dialling.look_again();
+        self.env.hasten_engine();
         if self.env.lag.puts_off() {
             return self.env.lag.put_off(self.env.now.mono_us + self.env.config.busy_interval_us());
         }

@@ -1,9 +1,13 @@
-//! The wall clock is set while clients are served: only clients that ask for the time notice.
+//! The wall clock is set while clients are served: only clients that ask for the time notice. And the clock of an engine.
 
 use crate::bench::{Bench, request, users};
 use crate::support::config;
+use respool_command::{Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::ConnId;
 use respool_proxy::UserLimits;
+use respool_wire::{Args, Encoder};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const HOUR_US: i64 = 3_600_000_000;
 
@@ -66,5 +70,50 @@ fn a_step_of_the_wall_clock_stops_no_client() {
             }
             serve(&mut bench);
         }
+    }
+}
+
+/// An engine whose clock goes on once a second, unless a request wants more.
+#[derive(Debug, Default)]
+struct Seldom {
+    is_wanted: bool,
+    ticks: Arc<AtomicUsize>,
+}
+
+impl Execute for Seldom {
+    fn execute(&mut self, _: &'static Row, _: Args<'_>, _: &mut SessionView, reply: &mut Encoder<'_>) -> Outcome {
+        self.is_wanted = true;
+        reply.simple("OK");
+        Outcome::Done
+    }
+
+    fn tick(&mut self, now: Millis) -> Option<Millis> {
+        self.is_wanted = false;
+        self.ticks.fetch_add(1, Ordering::Relaxed);
+        Some(Millis(now.0 + 1_000))
+    }
+
+    fn sooner_tick(&self, now: Millis) -> Option<Millis> {
+        self.is_wanted.then_some(Millis(now.0 + 100))
+    }
+}
+
+#[test]
+fn the_clock_of_an_engine_goes_on_when_a_request_wants_it() {
+    let engine = Seldom::default();
+    let ticks = Arc::clone(&engine.ticks);
+    let mut bench = Bench::server(config(1, 1), engine);
+    let client = bench.accept();
+    bench.pass(2_000_000);
+    for wanted in [false, true, true] {
+        let before = ticks.load(Ordering::Relaxed);
+        if wanted {
+            assert_eq!(bench.answer(client, &["SET", "k", "v", "PX", "30"]), "+OK\r\n");
+        }
+        bench.pass(200_000);
+        let passed = ticks.load(Ordering::Relaxed) - before;
+        assert_eq!(passed, usize::from(wanted), "within 200 ms");
+        // The next second has its own.
+        bench.pass(200_000);
     }
 }

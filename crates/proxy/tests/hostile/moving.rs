@@ -3,6 +3,7 @@
 use crate::bench::Bench;
 use crate::support::config;
 use respool_command::{Execute, Millis, Outcome, Row, SessionView};
+use respool_connection::Service;
 use respool_proxy::hooks::Hooks;
 use respool_proxy::{Transfer, TransferOutcome};
 use respool_wire::{Args, Encoder};

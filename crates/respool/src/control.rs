@@ -152,14 +152,21 @@ impl Control {
     #[must_use]
     pub fn reloads(&self) -> u64 {
         let amended: u64 = self.amended.iter().map(|count| count.load(Ordering::Acquire)).sum();
-        self.adopted.load(Ordering::Acquire) + amended
+        self.adoptions() + amended
+    }
+
+    /// How often settings were taken for the whole process, which is what [`Control::adopt`] does. What a client has changed is none
+    /// of these: it brings back nothing that the settings say, and reads no file.
+    #[must_use]
+    pub fn adoptions(&self) -> u64 {
+        self.adopted.load(Ordering::Acquire)
     }
 
     /// The same for one instance: what was changed for another alone does not concern it.
     #[must_use]
     pub fn reloads_of(&self, number: usize) -> u64 {
         let amended = self.amended.get(number).map_or(0, |count| count.load(Ordering::Acquire));
-        self.adopted.load(Ordering::Acquire) + amended
+        self.adoptions() + amended
     }
 
     /// The settings in force.
@@ -355,3 +362,4 @@ mod tests {
         assert_eq!([control.reloads_of(0), control.reloads_of(1), control.reloads()], [0, 1, 1]);
     }
 }
+        assert_eq!(control.adoptions(), 0, "no settings were read");

@@ -373,6 +373,39 @@ fn the_clients_of_a_user_are_killed_in_all_pools() {
     server.end();
 }
 
+/// Entries of the log of denials after so many failed logins.
+fn denials(server: &Running, pool: usize, logins: usize) -> String {
+    for number in 0..logins {
+        let reply = server.client(0).ask(&format!("AUTH user{number} wrong")).expect("a reply");
+        assert!(reply.starts_with("-WRONGPASS"), "{reply}");
+    }
+    let reply = server.client(pool).ask("ACL LOG").expect("a reply");
+    reply.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_length_of_the_acl_log_holds_until_settings_are_read() {
+    let directory = TempDir::new().expect("a directory");
+    let server = two_pools(&directory, None);
+    let (mut first, mut second) = (server.client(0), server.client(1));
+    assert_eq!(first.ask("CONFIG SET acllog-max-len 3").expect("a reply"), "+OK\r\n");
+    assert_eq!(denials(&server, 0, 5), "*3");
+    for (client, other) in [(&mut first, "CONFIG SET timeout 500"), (&mut second, "CONFIG SET slowlog-max-len 9")] {
+        assert_eq!(client.ask(other).expect("a reply"), "+OK\r\n");
+        let shown = client.ask("CONFIG GET acllog-max-len").expect("a reply");
+        assert_eq!(shown, "*2\r\n$14\r\nacllog-max-len\r\n$1\r\n3\r\n", "in every pool");
+        assert_eq!(denials(&server, 1, 8), "*3", "after {other}");
+    }
+    assert_eq!(second.ask("CONFIG SET acllog-max-len 0").expect("a reply"), "+OK\r\n");
+    assert_eq!(first.ask("CONFIG SET timeout 501").expect("a reply"), "+OK\r\n");
+    assert_eq!(denials(&server, 0, 2), "*0");
+    server.process.signal(Signal::HUP).expect("it is there");
+    let is_as_settings_say = || Ok(server.client(0).ask("CONFIG GET acllog-max-len")?.contains("128"));
+    wait_until("the settings hold again", LIMIT, is_as_settings_say).expect("they do");
+    assert_eq!(denials(&server, 0, 8), "*8", "what is shown is what holds");
+    server.end();
+}
+
 #[test]
 fn it_serves_under_redis_shardings_flags_and_the_environment() {
     let node = serve(&[]);

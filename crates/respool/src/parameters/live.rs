@@ -114,6 +114,9 @@ live! {
     /// `shutdown-timeout`, in seconds.
     SHUTDOWN_TIMEOUT: |process, number| process.drain_timeout.as_secs().to_string(),
         |text| process.drain_timeout = some_seconds(text).unwrap_or_default();
+    /// `acllog-max-len`.
+    ACLLOG_LEN: |process, number| process.users.log_entries_max.to_string(),
+        |text| process.users.log_entries_max = count(text);
     /// `protected-mode`.
     PROTECTED_MODE: |process, number| if process.users.is_protected { "yes" } else { "no" }.to_owned(),
         |text| process.users.is_protected = text == "yes";

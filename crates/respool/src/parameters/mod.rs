@@ -210,14 +210,15 @@ impl Parameters {
 
     fn shown(&self, process: &Process, number: usize) -> Vec<String> {
         let show = |(row, value): (&Parameter, &String)| match (&row.effect, row.name) {
-            (Effect::Setting(live) | Effect::SettingAndEngine(live), _) => (live.show)(process, number),
+            (Effect::Setting(live) | Effect::SettingAndEngine(live) | Effect::SettingOfUsers(live), _) => {
+                (live.show)(process, number)
+            }
             (_, "databases") => process.instances[number].engine.databases.to_string(),
             (_, "tcp-backlog") => process.instances[number].net.backlog.to_string(),
             (_, "port") => {
                 let mut doors = process.instances[number].net.listen.iter().filter(|door| door.tls.is_none());
                 doors.find_map(|door| door.address.port()).unwrap_or(0).to_string()
             }
-            (_, "acllog-max-len") => process.users.log_entries_max.to_string(),
             (_, "acl-pubsub-default") if process.users.has_channels_by_default => "allchannels".to_owned(),
             (_, "acl-pubsub-default") => "resetchannels".to_owned(),
             (_, "aclfile") => process.users.file.as_ref().map_or_else(String::new, |file| file.display().to_string()),
@@ -372,7 +373,8 @@ impl Changes {
 
     /// What is about users.
     pub(crate) fn about_users(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.rows().filter(|(row, _)| matches!(row.effect, Effect::Users)).map(|(row, value)| (row.name, value))
+        let is_about_users = |row: &Parameter| matches!(row.effect, Effect::Users | Effect::SettingOfUsers(_));
+        self.rows().filter(move |(row, _)| is_about_users(row)).map(|(row, value)| (row.name, value))
     }
 
     /// The value of a parameter, if it is changed.
@@ -404,7 +406,7 @@ fn row_at(place: usize) -> &'static Parameter {
 
 fn live_of(row: &'static Parameter) -> Option<&'static live::Live> {
     match &row.effect {
-        Effect::Setting(live) | Effect::SettingAndEngine(live) => Some(live),
+        Effect::Setting(live) | Effect::SettingAndEngine(live) | Effect::SettingOfUsers(live) => Some(live),
         _ => None,
     }
 }

@@ -51,6 +51,7 @@ fn effect(row: &Parameter) -> String {
         | Effect::Engine
         | Effect::SettingAndEngine(_)
         | Effect::Users
+        | Effect::SettingOfUsers(_)
         | Effect::Kept => "as in Redis".to_owned(),
         Effect::Without(why) => format!("none: {why}"),
         Effect::Only(values, why) => {

@@ -49,6 +49,8 @@ pub enum Effect {
     SettingAndEngine(Live),
     /// It is about users.
     Users,
+    /// It is a setting of the process, and about users.
+    SettingOfUsers(Live),
     /// It is kept, and read by what it is about.
     Kept,
     /// It is kept and shown, and changes nothing. Why.

@@ -107,7 +107,12 @@ pub static SECTIONS: &[Section] = &[
             row("requirepass", Kind::Text, "", Effect::Users).flags(SENSITIVE),
             row("aclfile", Kind::Text, "", Effect::Start).flags(IMMUTABLE),
             row("acl-pubsub-default", Kind::Word(&["allchannels", "resetchannels"]), "resetchannels", Effect::Users),
-            row("acllog-max-len", Kind::Number { min: 0, max: i64::MAX }, "128", Effect::Users),
+            row(
+                "acllog-max-len",
+                Kind::Number { min: 0, max: i64::MAX },
+                "128",
+                Effect::SettingOfUsers(live::ACLLOG_LEN),
+            ),
             row("enable-protected-configs", Kind::Word(&["no", "yes", "local"]), "no", Effect::Start).flags(IMMUTABLE),
             row("enable-debug-command", Kind::Word(&["no", "yes", "local"]), "no", Effect::Start).flags(IMMUTABLE),
             row(

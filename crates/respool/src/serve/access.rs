@@ -141,13 +141,14 @@ fn apply_limits(access: &Access, settings: &UsersSettings) {
 
 /// Has users follow the settings: registered before the workers are told, so that they find the new ones.
 pub(super) fn follow(control: &Arc<Control>, access: &Arc<Access>) {
-    let told = Mutex::new((control.reloads(), control.settings().users.clone()));
+    let told = Mutex::new((control.adoptions(), control.settings().users.clone()));
     let weak = Arc::downgrade(control);
     let access = Arc::clone(access);
     control.on_change(Box::new(move || {
         let Some(control) = weak.upgrade() else { return };
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        if control.reloads() == told.0 {
+        let adoptions = control.adoptions();
+        if adoptions == told.0 {
             return;
         }
         let new = control.settings().users.clone();
@@ -155,7 +156,7 @@ pub(super) fn follow(control: &Arc<Control>, access: &Arc<Access>) {
             tracing::error!(why, "the users of the settings are not taken");
         }
         apply_limits(&access, &new);
-        *told = (control.reloads(), new);
+        *told = (adoptions, new);
     }));
 }
 

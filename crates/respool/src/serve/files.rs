@@ -110,11 +110,12 @@ impl Files {
     /// Computes the shares anew at each reload. It must be registered before the instances that use them.
     pub(super) fn follow(self: &Arc<Self>, control: &Arc<Control>) {
         let (files, weak) = (Arc::clone(self), Arc::downgrade(control));
-        let seen = std::sync::Mutex::new(control.reloads());
+        let seen = std::sync::Mutex::new(control.adoptions());
         control.on_change(Box::new(move || {
             let Some(control) = weak.upgrade() else { return };
             let mut seen = seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if std::mem::replace(&mut *seen, control.reloads()) != control.reloads() {
+            let adoptions = control.adoptions();
+            if std::mem::replace(&mut *seen, adoptions) != adoptions {
                 let process = control.settings();
                 files.tell(&process, files.shares(&process));
             }

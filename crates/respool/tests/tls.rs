@@ -238,6 +238,25 @@ fn renewed_certificates_hold_for_new_connections_alone() {
 }
 
 #[test]
+fn a_parameter_that_a_client_sets_reads_no_files_of_tls() {
+    let (authority, server) = server("", &["--admin-commands", "allow"]);
+    let renewed = authority.issue("127.0.0.1", "server, renewed");
+    let mut client = server.client(1);
+    let mut set = |value: &str| {
+        assert_eq!(client.ask(&format!("CONFIG SET timeout {value}")).expect("a reply"), "+OK\r\n");
+        let mut new = connect(&server, &config(&authority, None));
+        new.shake().expect("it accepts");
+        assert_ne!(new.stream.conn.peer_certificates().expect("it showed one")[0], renewed.certificate);
+    };
+    authority.write("server", &renewed);
+    set("500");
+    std::fs::write(authority.path("server.key"), "no key").expect("a file");
+    set("501");
+    drop(set);
+    assert!(server.end().iter().all(|line| !line.contains("TLS stays")), "nothing was read");
+}
+
+#[test]
 fn whose_certificate_is_revoked_does_not_get_in_again() {
     let authority = Authority::new();
     authority.write("server", &authority.issue("127.0.0.1", "server"));

@@ -665,18 +665,22 @@ fn listen(
 
 /// Passes on to an instance's workers what the process is told.
 fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls: Arc<InstanceTls>, files: Arc<Files>) {
-    let told = std::sync::Mutex::new((Phase::Starting, 0));
+    let told = std::sync::Mutex::new((Phase::Starting, 0, control.adoptions()));
     let weak = Arc::downgrade(control);
     control.on_change(Box::new(move || {
         let Some(control) = weak.upgrade() else { return };
         let mut told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (phase, reloads) = (control.phase(), control.reloads_of(number));
+        let (phase, reloads, adoptions) = (control.phase(), control.reloads_of(number), control.adoptions());
         let mut mails = Vec::new();
-        if reloads != told.1 {
+        if adoptions != told.2 {
+            // A parameter that a client sets reads no files here: it may come at any time, from a thread that serves others.
             let process = control.settings();
             if let Some(Err(failure)) = process.instances.get(number).map(|instance| tls.reload(instance)) {
                 tracing::error!("TLS stays as it was: {}", failure.message);
             }
+        }
+        if reloads != told.1 {
+            let process = control.settings();
             if let Some(instance) = process.instances.get(number) {
                 let (of_clients, of_nodes) = config::transports(instance);
                 slots.iter().for_each(|slot| {
@@ -697,7 +701,7 @@ fn follow(control: &Arc<Control>, number: usize, slots: Vec<Postbox<Mail>>, tls:
                 Phase::Starting | Phase::Serving | Phase::Leaving => {}
             }
         }
-        *told = (phase, reloads);
+        *told = (phase, reloads, adoptions);
         for (slot, mail) in slots.iter().flat_map(|slot| mails.iter().map(move |mail| (slot, mail))) {
             // A worker that has ended needs to be told nothing.
             slot.post(mail.clone());

@@ -39,6 +39,8 @@ pub(super) struct Opened<'l> {
     /// What is to be listened on, in order, with new sockets where it was not.
     doors: Vec<(ListenSpec, Option<Vec<Vec<Listener>>>)>,
     tls: InstanceTls,
+    /// Something of TLS is changed, so that listeners that stay take over what is new.
+    is_about_tls: bool,
     /// What listens no more, to make room.
     ended: Vec<ListenSpec>,
     terms: Terms,
@@ -115,7 +117,8 @@ impl ServerListeners {
             (name, failure("tls-cert-file"))
         })?;
         let terms = Terms::of(instance, self.workers.len());
-        let mut opened = Opened { listeners: self, doors: Vec::new(), tls, ended: Vec::new(), terms };
+        let is_about_tls = changes.names().any(is_about_tls);
+        let mut opened = Opened { listeners: self, doors: Vec::new(), tls, is_about_tls, ended: Vec::new(), terms };
         opened.bind_all(instance).map_err(|(port, why)| {
             tracing::warn!("CONFIG SET failed: {why}");
             let name = changes.names().find(|name| *name == "bind" || *name == port).unwrap_or(port);
@@ -198,7 +201,11 @@ impl Opened<'_> {
         for ((spec, sockets), server) in std::mem::take(&mut self.doors).into_iter().zip(servers) {
             let Some(sockets) = sockets else {
                 // Its listener goes on with the server that it has, which takes over what is new.
-                servers_now.push((spec.clone(), self.listeners.tls.door(&spec)));
+                let known = self.listeners.tls.door(&spec);
+                if let (Some(known), Some(server), true) = (&known, &server, self.is_about_tls) {
+                    known.become_like(server);
+                }
+                servers_now.push((spec.clone(), known));
                 // There is none if the process has begun to end meanwhile.
                 doors.extend(before.iter().position(|door| door.spec == spec).map(|place| before.swap_remove(place)));
                 continue;

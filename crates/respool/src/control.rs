@@ -343,10 +343,18 @@ mod tests {
         let client_memory = ClientMemory::Percent(7);
         control.amend(0, |process| {
             process.instances[0].proxy.budgets.soft_limits = soft_limits;
+            let seeing = &mut process.instances[0].proxy.seeing;
+            seeing.latency_ms = 9;
+            seeing.tracks_latency = false;
+            seeing.large_requests.bytes_min = 11;
+            seeing.large_replies.entries_max = 12;
             process.instances[0].engine.client_memory = client_memory;
         });
-        control.adopt(understood(&[(Setting::ClientOutputHardBytes, "64mb")]));
+        control.adopt(understood(&[(Setting::ClientOutputHardBytes, "64mb"), (Setting::SlowLogEntries, "13")]));
         let process = control.settings();
+        let seeing = &process.instances[0].proxy.seeing;
+        assert_eq!((seeing.latency_ms, seeing.tracks_latency, seeing.slow_log_entries), (9, false, 13));
+        assert_eq!((seeing.large_requests.bytes_min, seeing.large_replies.entries_max), (11, 12));
         assert_eq!(process.instances[0].proxy.budgets.client_output_hard, 64 << 20);
         assert_eq!(process.instances[0].proxy.budgets.soft_limits, soft_limits);
         assert_eq!(process.instances[0].engine.client_memory, client_memory);
@@ -360,6 +368,6 @@ mod tests {
         let process = control.amend(1, |process| process.instances[1].net.backlog = 7);
         assert_eq!((process.instances[0].net.backlog, process.instances[1].net.backlog), (511, 7));
         assert_eq!([control.reloads_of(0), control.reloads_of(1), control.reloads()], [0, 1, 1]);
+        assert_eq!(control.adoptions(), 0, "no settings were read");
     }
 }
-        assert_eq!(control.adoptions(), 0, "no settings were read");

@@ -92,6 +92,9 @@ impl Instance {
         // No setting says these, so none can be what a reload brings back.
         let soft_limits = self.proxy.budgets.soft_limits;
         let budgets = Budgets { soft_limits, ..new.proxy.budgets.clone() };
+        let SeeingSettings { latency_ms, tracks_latency, large_requests, large_replies, .. } = self.proxy.seeing;
+        let seeing =
+            SeeingSettings { latency_ms, tracks_latency, large_requests, large_replies, ..new.proxy.seeing.clone() };
         let pooling = new.proxy.pooling.clone();
         let nodes = if self.takes_nodes_of(new) { &new.proxy } else { &self.proxy };
         let proxy = ProxySettings {
@@ -104,7 +107,7 @@ impl Instance {
             default_node: nodes.default_node,
             dead_node: nodes.dead_node,
             splits: new.proxy.splits,
-            seeing: new.proxy.seeing.clone(),
+            seeing,
             integrity: new.proxy.integrity.clone(),
             requests: new.proxy.requests.clone(),
             routing: nodes.routing.clone(),

@@ -2,7 +2,7 @@
 //! the system.
 
 use std::fs;
-use std::io::{Read, Seek, Write};
+use std::io::{Read, Seek};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +11,7 @@ use respool_access::difference::{self, Followed};
 use respool_access::{Users, file};
 use respool_proxy::{Access, AccessRules, AclStore};
 
+use super::whole_file::replace;
 use crate::control::Control;
 use crate::failure::Failure;
 use crate::settings::Process;
@@ -57,29 +58,6 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
         return Err(std::io::Error::other(format!("it is larger than {FILE_BYTES_MAX} bytes")));
     }
     Ok(text)
-}
-
-/// Writes beside the file and puts that into its place, so that no reader sees half of it.
-fn replace(path: &Path, text: &[u8]) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".tmp-{}", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let write = || {
-        let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-        if let Ok(old) = fs::metadata(path) {
-            file.set_permissions(old.permissions())?;
-        }
-        file.write_all(text)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    };
-    let written = write();
-    if written.is_err() {
-        // What is left of it has hashes of passwords.
-        let _ = fs::remove_file(&beside);
-    }
-    written
 }
 
 /// What workers are told about all users.
@@ -193,21 +171,6 @@ fn follow_tables(access: &Access, before: &UsersSettings, now: &UsersSettings) -
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_is_replaced_as_a_whole_and_keeps_its_permissions() {
-        use std::os::unix::fs::PermissionsExt;
-        let directory = respool_testkit::TempDir::new().expect("a directory can be made");
-        let path = directory.join("users.acl");
-        replace(&path, b"one").expect("the directory can be written to");
-        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o600);
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("it is ours");
-        replace(&path, b"two").expect("the directory can be written to");
-        assert_eq!(read(&path).expect("it is there"), b"two");
-        assert_eq!(fs::metadata(&path).expect("it is there").permissions().mode() & 0o777, 0o640);
-        assert!(replace(&directory.join("none/users.acl"), b"x").is_err());
-        assert_eq!(fs::read_dir(directory.path()).expect("it is there").count(), 1, "nothing is left behind");
-    }
 
     #[test]
     fn chance_fills_all_of_it() {

@@ -50,6 +50,7 @@ mod server_config;
 mod server_listeners;
 mod tls;
 mod transfers;
+mod whole_file;
 
 /// What there is to serve, and the handle that ends it.
 #[derive(Debug)]

@@ -1,9 +1,8 @@
 //! `CONFIG` of an embedded server: its parameters, its settings, its file.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,6 +15,7 @@ use super::config;
 use super::files::Files;
 use super::oom_score::OomScore;
 use super::server_listeners::{Opened, ServerListeners};
+use super::whole_file::replace;
 use crate::control::Control;
 use crate::parameters::{Asker, Changes, PASSWORD, Parameters, rewrite};
 use crate::settings::Process;
@@ -312,32 +312,4 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }
-}
-
-/// Writes beside the file and puts that into its place, so that no reader sees half of it.
-fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".tmp-{}", std::process::id()));
-    // One that is there is a leftover of a process with the same number, or was put there: it is not written to.
-    match fs::remove_file(&beside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    // It may hold passwords: no other user opens it before it is as closed as the file was.
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    let mut write = || {
-        let mode = fs::metadata(path).map_or(0o600, |about| about.permissions().mode());
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        file.write_all(text)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)?;
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
-    };
-    let written = write();
-    if written.is_err() {
-        // What is left of it has hashes of passwords.
-        let _ = fs::remove_file(&beside);
-    }
-    written
 }

@@ -252,7 +252,6 @@ fn a_parameter_that_a_client_sets_reads_no_files_of_tls() {
     set("500");
     std::fs::write(authority.path("server.key"), "no key").expect("a file");
     set("501");
-    drop(set);
     assert!(server.end().iter().all(|line| !line.contains("TLS stays")), "nothing was read");
 }
 

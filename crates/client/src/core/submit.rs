@@ -223,7 +223,7 @@ impl Core {
         wakes: &mut Wakes,
     ) -> MutexGuard<'a, State> {
         if !state.upstream.tickets().is_empty() {
-            // Replies are due whose callers have left, and may be there. Nobody needs what has come in front of an end.
+            // Replies are due whose callers have left, and may be there. What has come in front of an end is for no caller.
             return self.look_by(state, Looking::Peeking, || link.has_ended(), wakes);
         }
         let is_between = state.upstream.is_between_replies();

@@ -95,7 +95,7 @@ fn what_begins_to_read_during_a_look_is_woken_behind_it() {
 }
 
 #[test]
-fn a_connection_that_has_ended_is_not_written_to_though_it_owes_a_reply() {
+fn an_ended_connection_that_owes_a_reply_is_not_written_to() {
     let gate = Gate::new();
     let held = gate.clone();
     let server = FakeBackend::start(move |request| match &*request.command() {
@@ -256,7 +256,7 @@ fn a_full_connection_that_closes_ends_all_who_wait_outside() {
     close_while_full((100, 1 << 20), &[set(1), set(32 << 20), set(2 << 20)]);
 }
 
-/// A connection that is full of requests whose callers have left. What comes behind them is let in once the server has answered.
+/// A connection that is full of requests whose callers have left. What comes behind them has room once the server has answered.
 fn call_behind_the_abandoned(overload: Overload, abandons: impl Fn(&Arc<Core>), calls: impl Fn(&Arc<Core>, &Gate)) {
     let gate = Gate::new();
     let held = gate.clone();

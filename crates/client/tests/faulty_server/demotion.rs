@@ -50,7 +50,7 @@ fn pop(client: &Client) -> Result<(), String> {
 }
 
 #[test]
-fn a_write_behind_a_refused_one_goes_to_the_server_that_is_there_now() {
+fn a_write_behind_a_refused_one_goes_to_the_new_server() {
     let (address, has_moved) = moving();
     for url in [format!("redis://{address}"), format!("redis+shards://{address}?rule=jump")] {
         for call in [set as Calls, set_in_a_batch, pop] {

@@ -25,7 +25,7 @@ impl Observer for Asks {
 }
 
 #[test]
-fn a_call_of_an_observer_waits_for_the_next_attempt_as_others_do() {
+fn a_call_of_an_observer_waits_for_the_next_attempt() {
     on_both_faces(|get| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();

@@ -80,7 +80,7 @@ impl Watches {
             }
         }
         if is_unwatched {
-            // Nobody is left.
+            // It was the last one.
             self.spoil(database, key);
         }
     }

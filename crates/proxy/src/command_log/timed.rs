@@ -1,10 +1,12 @@
 //! What a request takes is counted, and timed if the program gives a clock, around the feature that does it.
 
 use crate::command_log::TimedRun;
+use crate::ids::ClientId;
 use crate::interfaces::call::Call;
 use crate::interfaces::requests::HandleRequests;
 use crate::session::Flow;
-use respool_wire::Args;
+use respool_command::Row;
+use respool_wire::{Args, ArgsBuf, Request};
 
 /// Does what a request asks, whatever state its session is in. Of nodes nothing is noted; where there is no clock, calls are counted.
 #[inline]
@@ -13,9 +15,15 @@ pub(crate) fn run<H: HandleRequests>(by: &mut H, call: Call<'_>) -> Flow {
 }
 
 /// The same where a state of a session has a request done, in other words than those of its client, which are noted.
-pub(crate) fn run_as<H: HandleRequests>(by: &mut H, call: Call<'_>, said: Args<'_>) -> Flow {
+pub(crate) fn run_as<H: HandleRequests>(
+    by: &mut H,
+    index: ClientId,
+    row: &'static Row,
+    made: &ArgsBuf,
+    said: Args<'_>,
+) -> Flow {
     by.env().command_log.has_noted = true;
-    run_noted(by, call, said)
+    run_noted(by, Call { index, row, request: &Request::made(made.as_args()) }, said)
 }
 
 #[inline]
@@ -36,7 +44,6 @@ fn run_noted<H: HandleRequests>(by: &mut H, call: Call<'_>, said: Args<'_>) -> F
 mod tests {
     use super::*;
     use crate::testing::{Layers, env_with_engine, env_with_node, request};
-    use respool_wire::Request;
 
     /// How often `INFO commandstats` has GET, in its words.
     fn calls(layers: &Layers) -> String {

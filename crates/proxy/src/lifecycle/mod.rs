@@ -11,4 +11,4 @@ mod queue_memory;
 pub(crate) mod reload;
 mod soft_limits;
 pub(crate) mod table_shrink;
-mod timers;
+pub(crate) mod timers;

@@ -14,6 +14,17 @@ use respool_command::{Execute, Millis};
 use respool_connection::limits::TOMBSTONES_MAX;
 use respool_connection::{DialFailure, Phase};
 
+/// What requests have set since the engine's clock went on last may be due before it was to go on next.
+#[inline]
+pub(crate) fn hasten_engine<E: Execute>(env: &mut Env<E>) {
+    let Some(engine) = &env.engine else { return };
+    let now = env.engine_now();
+    if let Some(Millis(at)) = engine.sooner_tick(now) {
+        let at_us = env.now.mono_us + at.saturating_sub(now.0).saturating_mul(1000);
+        env.engine_at_us = env.engine_at_us.min(at_us);
+    }
+}
+
 impl<E: Execute> Env<E> {
     /// The timers run: what comes before all that features have to do.
     pub(crate) fn begin_cron(&mut self) {
@@ -135,17 +146,6 @@ impl<E: Execute> Env<E> {
         let idle: Vec<ClientId> =
             all.filter_map(|(index, session)| session.is_idle(now_us, idle_us).then_some(index)).collect();
         idle.into_iter().for_each(|index| self.close_client(index));
-    }
-
-    /// What requests have set since the engine's clock went on last may be due before it was to go on next.
-    #[inline]
-    pub(crate) fn hasten_engine(&mut self) {
-        let Some(engine) = &self.engine else { return };
-        let now = self.engine_now();
-        if let Some(Millis(at)) = engine.sooner_tick(now) {
-            let at_us = self.now.mono_us + at.saturating_sub(now.0).saturating_mul(1000);
-            self.engine_at_us = self.engine_at_us.min(at_us);
-        }
     }
 
     /// When this worker has something to do next, although nothing comes, beside what features have.

@@ -3,19 +3,16 @@
 use crate::client_pause::functions::PausedCall;
 use crate::command_log::timed::run_as;
 use crate::ids::ClientId;
-use crate::interfaces::call::Call;
 use crate::session::Flow;
 use crate::worker::Worker;
 use respool_command::{Execute, Row};
-use respool_wire::{Args, Request};
+use respool_wire::Args;
 
 impl<E: Execute> Worker<E> {
     /// A request during a pause. A request that ends the pause is always read, and so is the console.
     pub(crate) fn hold_for_client_pause(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         match self.functions.hold(&mut self.env, index, row, args)? {
-            PausedCall::Runs(call) => {
-                Some(run_as(self, Call { index, row, request: &Request::made(call.as_args()) }, args))
-            }
+            PausedCall::Runs(call) => Some(run_as(self, index, row, &call, args)),
             PausedCall::Held(flow) => Some(flow),
         }
     }

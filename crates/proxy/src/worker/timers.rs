@@ -1,6 +1,7 @@
 //! What is due, in its order, for every feature.
 
 use crate::interfaces::engine_calls::EngineCalls;
+use crate::lifecycle::timers::hasten_engine;
 use crate::visits::{Purpose, Visited};
 use crate::worker::Worker;
 use crate::worker::dispatch::with_migrations;
@@ -21,7 +22,7 @@ impl<E: Execute> Worker<E> {
     #[inline]
     pub(crate) fn run_timers(&mut self) {
         self.env.lanes.dialling.look_again();
-        self.env.hasten_engine();
+        hasten_engine(&mut self.env);
         if self.env.lag.puts_off() {
             return self.env.lag.put_off(self.env.now.mono_us + self.env.config.busy_interval_us());
         }
@@ -63,9 +64,8 @@ impl<E: Execute> Worker<E> {
         }
         if is_due {
             self.env.begin_cron();
-            self.env.is_busy |= self.migrations.has_put_off();
             self.tell_ended();
-            self.env.is_busy |= self.dedicated.handle_timer(&mut self.env);
+            self.env.is_busy |= self.migrations.has_put_off() | self.dedicated.handle_timer(&mut self.env);
             self.env.is_busy |= self.blocking.check_queues(&mut self.env);
             self.env.is_busy |= self.blocking.check_returns(&mut self.env);
             self.env.check_nodes();

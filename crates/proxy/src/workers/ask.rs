@@ -6,7 +6,7 @@ use crate::env::Env;
 use crate::ids::{Asker, ClientHandle, ClientId, Handle};
 use crate::mail::Mail;
 use crate::session::Flow;
-use crate::workers::process_workers::WorkerAddress;
+use crate::users::process_workers::WorkerAddress;
 use crate::workers::query::{Finished, Queries, QueryMessage, WorkerQuery};
 use crate::workers::shared::Shared;
 use respool_command::Execute;
@@ -72,7 +72,9 @@ pub(crate) fn ask_workers_for<W: AnswerQueries>(
     let awaited = others.len() + outside.len() + 1;
     let handle = by.queries().begin(asker, Arc::clone(&query), awaited, now_us);
     by.env().post_query(&others, handle, &query);
-    for _ in 0..by.env().post_query_outside(&outside, handle, &query) {
+    let env = by.env();
+    env.is_busy |= !outside.is_empty();
+    for _ in 0..env.shared.post_query_outside(env.number, &outside, handle, &query) {
         handle_answer(by, handle, query.no_answer());
     }
     let answer = by.answer_query(&query, client);
@@ -129,27 +131,11 @@ impl<E: Execute> Env<E> {
 
     /// Puts a query to other workers.
     fn post_query(&mut self, to: &[WorkerId], handle: Handle, query: &Arc<impl WorkerQuery>) {
-        let from = self.address();
+        let from = self.shared.address(self.number);
         for worker in to {
             self.post(*worker, QueryMessage::Ask { from, handle, query: Arc::clone(query) });
             self.is_busy = true;
         }
-    }
-
-    /// Puts a query to workers of other proxies. Result: how many of them have ended.
-    fn post_query_outside(&mut self, to: &[WorkerAddress], handle: Handle, query: &Arc<impl WorkerQuery>) -> usize {
-        let from = self.address();
-        self.is_busy |= !to.is_empty();
-        let post = |worker: &&WorkerAddress| {
-            let message = QueryMessage::Ask { from, handle, query: Arc::clone(query) };
-            !self.shared.process.post(**worker, Mail::of_feature(message))
-        };
-        to.iter().filter(post).count()
-    }
-
-    /// Where this worker is found in the process.
-    fn address(&self) -> WorkerAddress {
-        WorkerAddress { pool: self.shared.pool, worker: self.number }
     }
 
     /// Posts a message of a feature to a worker.
@@ -169,6 +155,27 @@ impl Shared {
     /// The workers of other proxies that the query is put to.
     fn workers_outside(&self, query: &impl WorkerQuery) -> Vec<WorkerAddress> {
         if query.is_of_process() { self.process.outside(self.pool) } else { Vec::new() }
+    }
+
+    /// Where a worker of this proxy is found in the process.
+    fn address(&self, worker: WorkerId) -> WorkerAddress {
+        WorkerAddress { pool: self.pool, worker }
+    }
+
+    /// Puts a query of a worker to those of other proxies. Result: how many of them have ended.
+    fn post_query_outside(
+        &self,
+        worker: WorkerId,
+        to: &[WorkerAddress],
+        handle: Handle,
+        query: &Arc<impl WorkerQuery>,
+    ) -> usize {
+        let from = self.address(worker);
+        let has_ended = |worker: &&WorkerAddress| {
+            let message = QueryMessage::Ask { from, handle, query: Arc::clone(query) };
+            !self.process.post(**worker, Mail::of_feature(message))
+        };
+        to.iter().filter(has_ended).count()
     }
 }
 

@@ -8,7 +8,6 @@ pub(crate) mod late_scripts;
 pub(crate) mod learnt;
 pub(crate) mod node_stats;
 pub(crate) mod operator_state;
-pub(crate) mod process_workers;
 pub(crate) mod query;
 pub(crate) mod quiescence;
 pub(crate) mod shared;

@@ -14,7 +14,7 @@ use crate::limits::QUERY_US_MAX;
 use crate::observe::counters::Counters;
 use crate::session::Flow;
 use crate::slab::Slab;
-use crate::workers::process_workers::WorkerAddress;
+use crate::users::process_workers::WorkerAddress;
 use std::fmt::Debug;
 use std::sync::Arc;
 

@@ -198,7 +198,8 @@ impl Control {
     }
 
     /// Changes settings of an instance that a client may change while running, and wakes all that wait. The next reload brings back what
-    /// its sources say. Those of the whole process may be among them if there is no other instance, which would not hear of it.
+    /// its sources say. Those of the whole process may be among them if there is no other instance, which would not hear of it, or if they are
+    /// about users, of which the workers of all instances are told.
     /// Result: the settings in force.
     pub fn amend(&self, number: usize, change: impl FnOnce(&mut Process)) -> Arc<Process> {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);

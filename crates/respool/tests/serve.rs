@@ -287,9 +287,11 @@ fn a_client_of_one_pool_changes_nothing_for_the_others() {
     server.end();
 }
 
-/// Two pools of one process, each with two workers; its users are those of an ACL file if `acl` is its text.
-fn two_pools(directory: &TempDir, acl: Option<&str>) -> Running {
-    let nodes = "nodes = [\"embedded:\", \"embedded:\"]\n";
+/// Two nodes of a pool.
+const NODES: &str = "nodes = [\"embedded:\", \"embedded:\"]\n";
+
+/// Two pools of one process, each with two workers if it has nodes; its users are those of an ACL file if `acl` is its text.
+fn two_pools(directory: &TempDir, nodes: &str, acl: Option<&str>) -> Running {
     let pool = |name: &str| format!("[[pool]]\nname = \"{name}\"\nlisten = \"127.0.0.1:0\"\n{nodes}");
     let file = directory.join("respool.toml");
     let users = acl.map_or_else(String::new, |text| {
@@ -316,7 +318,7 @@ fn answer_of(client: &mut Client, request: &str) -> String {
 #[test]
 fn users_change_for_all_pools_before_the_reply() {
     let directory = TempDir::new().expect("a directory");
-    let server = two_pools(&directory, None);
+    let server = two_pools(&directory, NODES, None);
     let mut admin = server.client(0);
     let mut change = |request: &str, reply: &str| assert_eq!(admin.ask(request).expect("a reply"), reply, "{request}");
     for round in 0..20 {
@@ -347,7 +349,7 @@ fn users_change_for_all_pools_before_the_reply() {
 fn an_acl_file_is_loaded_for_all_pools_before_the_reply() {
     const OPEN: &str = "user default on nopass ~* &* +@all\n";
     let directory = TempDir::new().expect("a directory");
-    let server = two_pools(&directory, Some(&format!("{OPEN}user bob on >old ~* &* +@all\n")));
+    let server = two_pools(&directory, NODES, Some(&format!("{OPEN}user bob on >old ~* &* +@all\n")));
     let mut there = clients_of(&server, 1, "AUTH bob old");
     fs::write(directory.join("users.acl"), format!("{OPEN}user bob on >old ~* &* -@all\nuser carl on >pw +@all\n"))
         .expect("a file");
@@ -360,7 +362,7 @@ fn an_acl_file_is_loaded_for_all_pools_before_the_reply() {
 #[test]
 fn the_clients_of_a_user_are_killed_in_all_pools() {
     let directory = TempDir::new().expect("a directory");
-    let server = two_pools(&directory, None);
+    let server = two_pools(&directory, NODES, None);
     let mut admin = server.client(0);
     assert_eq!(admin.ask("ACL SETUSER bob on >pw ~* &* +@all").expect("a reply"), "+OK\r\n");
     let mut clients = clients_of(&server, 0, "AUTH bob pw");
@@ -386,7 +388,7 @@ fn denials(server: &Running, pool: usize, logins: usize) -> String {
 #[test]
 fn the_length_of_the_acl_log_holds_until_settings_are_read() {
     let directory = TempDir::new().expect("a directory");
-    let server = two_pools(&directory, None);
+    let server = two_pools(&directory, "", None);
     let (mut first, mut second) = (server.client(0), server.client(1));
     assert_eq!(first.ask("CONFIG SET acllog-max-len 3").expect("a reply"), "+OK\r\n");
     assert_eq!(denials(&server, 0, 5), "*3");

@@ -338,6 +338,8 @@ impl Parameters {
 
     /// Does what was prepared.
     pub fn commit(&mut self, changes: Changes, process: &Process, number: usize) {
+        // Others may have changed by other means since they were looked at.
+        self.look_at(process, number);
         for (place, value) in changes.0 {
             self.said[place] = true;
             self.values[place] = value;
@@ -551,13 +553,15 @@ mod tests {
             let error = set(row, true).expect_err(row.name);
             assert!(error.ends_with("can't set config of the process: several pools share it"), "{error}");
         }
-        // All that change more than the instance are marked.
+        // All that change more than the instance are marked, but for what is about users: all pools are told of that.
         let rest = |mut process: Process| {
             process.instances.clear();
             format!("{process:?}")
         };
         for row in table::all().filter(|row| !row.has(PROCESS)) {
-            let Some(live) = live_of(row) else { continue };
+            let Some(live) = live_of(row).filter(|_| !matches!(row.effect, Effect::SettingOfUsers(_))) else {
+                continue;
+            };
             for value in ["777", "yes", "no", "debug", "warning", row.default] {
                 let mut after = before.clone();
                 if value::read(row, &[value.as_bytes().to_vec()], "").is_ok() {

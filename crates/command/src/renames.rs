@@ -60,7 +60,7 @@ impl Renames {
         self.rows.is_empty()
     }
 
-    /// The row of the command called `name`, as [`lookup`] without other names.
+    /// The row of the command called `name`, as [`lookup()`] without other names.
     #[must_use]
     pub fn lookup(&self, name: &[u8]) -> Option<&'static Row> {
         if self.is_empty() {

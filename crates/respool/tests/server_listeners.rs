@@ -83,6 +83,7 @@ fn what_cannot_be_listened_on_leaves_all_as_it_was() {
         &["maxmemory", "1gb", "port", &other],
         &["bind", "192.0.2.1"],
         &["bind", "127.0.0.1 192.0.2.1"],
+        &["bind", "127.0.0.1 127.0.0.1"],
         &["bind", "127.0.0.1", "port", &other],
         &["port", &other, "bind", "127.0.0.1"],
         &["bind", "no.such.name.invalid"],

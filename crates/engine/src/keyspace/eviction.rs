@@ -50,11 +50,11 @@ impl EvictionPolicy {
         Self::ALL.iter().find(|(policy, _)| *policy == self).map_or("", |(_, name)| name)
     }
 
-    /// Only keys with a deadline go.
     /// How much is spent on making room by default, and at most.
     const TENACITY: u8 = 10;
     pub(super) const TENACITY_MAX: u8 = 100;
 
+    /// Only keys with a deadline go.
     pub(super) fn is_volatile(self) -> bool {
         matches!(self, Self::VolatileLru | Self::VolatileLfu | Self::VolatileRandom | Self::VolatileTtl)
     }

@@ -174,6 +174,10 @@ fn load(instance: &Instance) -> Result<InstanceTls, String> {
 impl Opened<'_> {
     fn bind_all(&mut self, instance: &Instance) -> Result<(), (&'static str, String)> {
         let (doors, listen) = (self.listeners.doors(), &instance.net.listen);
+        let is_twice = |at: &usize| listen[..*at].contains(&listen[*at]);
+        if let Some(at) = (1..listen.len()).find(is_twice) {
+            return Err((port_of(&listen[at]), format!("{} is named twice", listen[at].address)));
+        }
         let known = |spec: &ListenSpec| doors.iter().any(|door| door.spec == *spec);
         let new_ports: Vec<_> = listen.iter().filter(|spec| !known(spec)).map(|spec| spec.address.port()).collect();
         let is_in_the_way =

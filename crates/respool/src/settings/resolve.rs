@@ -290,12 +290,12 @@ fn flush(of: &Values<'_>) -> FlushPolicy {
     }
 }
 
-/// Engines of an embedded server.
 /// Whether requests are split whose keys are on several nodes.
 pub(super) fn splits(of: &Values<'_>) -> bool {
     CrossSlot::ALL[of.word(Setting::CrossSlot)] == CrossSlot::Split
 }
 
+/// Engines of an embedded server.
 fn engine_threads(of: &Values<'_>) -> usize {
     saturating(of.count(Setting::EngineThreads).unwrap_or(1))
 }

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use respool_access::{Users, answer, difference, file};
-use respool_command::{KeyPositions, resolve};
+use respool_command::{KeyPositions, Renames, resolve};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
 fuzz_target!(|data: &[u8]| {
@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     for name in [&b"a"[..], b"b", b"default"] {
         let mut out = Vec::new();
         answer::user(&users, name, &mut Encoder::new(&mut out, Protocol::Resp3));
-        answer::dry_run(&users, name, args, &mut Encoder::new(&mut out, Protocol::Resp3));
+        answer::dry_run(&users, name, args, &Renames::default(), &mut Encoder::new(&mut out, Protocol::Resp3));
         let _ = users.authenticate(name, args.name());
         if let (Some(user), Ok(row)) = (users.user(name), resolve(args))
             && row.accepts(args.len())

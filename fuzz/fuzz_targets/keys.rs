@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use respool_command::{KeyPositions, Row, all, introspect, lookup, resolve};
+use respool_command::{KeyPositions, Renames, Row, all, introspect, lookup, resolve};
 use respool_wire::{ArgsBuf, Encoder, Protocol, Value};
 
 /// The first two bytes choose a row; the rest are the arguments behind its name, one a line, or the whole request if they
@@ -24,7 +24,7 @@ fn answer(question: &str, request: &ArgsBuf) -> Value {
     let asked: ArgsBuf = words.chain(request.as_args().iter()).collect();
     let row = resolve(asked.as_args()).expect("COMMAND has rows");
     let mut reply = Vec::new();
-    assert!(introspect::answer(row, asked.as_args(), &[], &mut Encoder::new(&mut reply, Protocol::Resp3)));
+    assert!(introspect::answer(row, asked.as_args(), &[], &Renames::default(), &mut Encoder::new(&mut reply, Protocol::Resp3)));
     Value::parse(&reply).expect("one whole reply")
 }
 

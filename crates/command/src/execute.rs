@@ -32,8 +32,8 @@ pub trait Execute {
     /// necessary.
     fn tick(&mut self, now: Millis) -> Option<Millis>;
 
-    /// When [`Execute::tick`] is to be called at the latest because of what requests have set since it was called last, such as deadlines
-    /// that are near. `None`: when it said.
+    /// When the next [`Execute::tick`] is due, if a deadline that a request has set since the last one is earlier than what that one returned.
+    /// `None`: the time that it returned stands.
     fn sooner_tick(&self, _now: Millis) -> Option<Millis> {
         None
     }

@@ -19,7 +19,7 @@ pub(crate) enum Letter<Mail> {
     Socket(Socket, Peer, Permit),
     /// More sockets to accept from.
     Listen(Vec<Listener>),
-    /// Some of the listeners are to be closed.
+    /// The worker closes the listeners that [`crate::ListenerHandle::end`] has ended.
     CloseEnded,
     /// Options of connections that come from now on: of clients, and of nodes.
     Options(TransportOptions, TransportOptions),

@@ -108,7 +108,7 @@ pub(crate) struct Returns {
     pub(crate) bytes: usize,
     /// How many there are of both.
     pub(crate) count: usize,
-    /// Bytes that have come so far of what is to be put back once it is whole, by its connection.
+    /// Received bytes of popped elements whose replies are incomplete, by connection. They count towards [`RETURNS_BYTES_MAX`].
     arriving: BTreeMap<LaneHandle, usize>,
     arriving_bytes: usize,
     pub(crate) again_us: u64,
@@ -120,14 +120,14 @@ impl Returns {
         self.count
     }
 
-    /// So many bytes have come so far of what is to be put back. Returns whether they fit beside all others.
+    /// A connection has received `bytes` of an incomplete reply whose element will be put back. Returns whether [`RETURNS_BYTES_MAX`] holds.
     pub(crate) fn note_arriving(&mut self, lane: LaneHandle, bytes: usize) -> bool {
         let before = self.arriving.insert(lane, bytes).unwrap_or(0);
         self.arriving_bytes = self.arriving_bytes - before + bytes;
         self.bytes + self.arriving_bytes <= RETURNS_BYTES_MAX
     }
 
-    /// Nothing more comes of it.
+    /// The reply of a connection is complete or lost.
     pub(crate) fn end_arriving(&mut self, lane: LaneHandle) {
         self.arriving_bytes -= self.arriving.remove(&lane).unwrap_or(0);
     }

@@ -39,12 +39,12 @@ pub(super) struct Batch {
     pub(super) fault: Option<Vec<u8>>,
 }
 
-/// What the engine says of a key that is to be sent.
+/// The engine's replies to DUMP and PTTL of a key that MIGRATE sends.
 enum Serialised {
     Whole,
-    /// It is not there.
+    /// The key does not exist.
     Absent,
-    /// It is there, and the engine answers an error, without its dash.
+    /// The key exists and DUMP or PTTL has returned this error, without its dash.
     Refused(Vec<u8>),
 }
 

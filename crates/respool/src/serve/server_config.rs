@@ -204,7 +204,7 @@ impl ServerConfig {
         Ok((for_engine, before))
     }
 
-    /// What is to be listened on beyond what is, open; it is added to the settings.
+    /// Opens the listeners that the changed parameters add, and puts them into the settings. `None`: no parameter of a listener changes.
     fn open_listeners(
         &self,
         state: &State,

@@ -24,24 +24,24 @@ pub(super) struct Door {
     pub(super) handles: Vec<ListenerHandle>,
 }
 
-/// What is listened on.
+/// The listeners of a server whose parameters say where it listens.
 pub(super) struct ServerListeners {
     workers: Vec<Postbox<Mail>>,
     tls: Arc<InstanceTls>,
-    /// What INFO shows.
+    /// The port that INFO shows.
     tcp_port: Arc<AtomicU16>,
     doors: Mutex<Vec<Door>>,
 }
 
-/// What is open and not yet in use. Dropped, it leaves everything as it was.
+/// Listeners that a CONFIG SET has opened and not yet given to the workers. Dropped, it restores the listeners before it.
 pub(super) struct Opened<'l> {
     listeners: &'l ServerListeners,
-    /// What is to be listened on, in order, with new sockets where it was not.
+    /// All listeners after the change, in order, with the sockets of those that are new.
     doors: Vec<(ListenSpec, Option<Vec<Vec<Listener>>>)>,
     tls: InstanceTls,
     /// Something of TLS is changed, so that listeners that stay take over what is new.
     is_about_tls: bool,
-    /// What listens no more, to make room.
+    /// Listeners that were closed because a new one has their port.
     ended: Vec<ListenSpec>,
     terms: Terms,
 }

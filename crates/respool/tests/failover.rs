@@ -72,6 +72,21 @@ fn value_at(server: &RedisServer, key: &str) -> u64 {
     reply.lines().nth(1).and_then(|line| line.parse().ok()).unwrap_or(0)
 }
 
+/// So many requests more are acknowledged.
+fn serves_on(acknowledged: &AtomicU64, requests: u64) {
+    let before = acknowledged.load(Ordering::SeqCst);
+    let is_served = || Ok(acknowledged.load(Ordering::SeqCst) > before + requests);
+    wait_until("the clients are served", LIMIT, is_served).expect("they are");
+}
+
+/// The node `a` is paused since `held` requests were acknowledged, and a reload has moved it: nothing more is until it is resumed.
+fn resume(mode: &str, operator: &mut Client, acknowledged: &AtomicU64, held: u64) {
+    // Long enough for a request that was not held to be answered.
+    thread::sleep(PAUSED);
+    assert_eq!(acknowledged.load(Ordering::SeqCst), held, "{mode}: the reload ends no pause");
+    assert_eq!(ask(operator, "PROXY RESUME a"), "+OK\r\n");
+}
+
 /// Counts up its own key, some requests at a time, until it is over. Gives the last number; each was one more than the last.
 fn count_up(mut client: Client, name: usize, acknowledged: &AtomicU64, is_over: &AtomicBool) -> u64 {
     let (depth, mut count) = (1 + name * 5, 0);
@@ -104,12 +119,7 @@ fn no_write_is_lost_when_a_paused_node_is_moved() {
                 scope.spawn(move || count_up(client, name, acknowledged, is_over))
             };
             let clients: Vec<_> = (0..CLIENTS).map(start).collect();
-            let goes_on = || {
-                let before = acknowledged.load(Ordering::SeqCst);
-                wait_until("they are served", LIMIT, || Ok(acknowledged.load(Ordering::SeqCst) > before + 2_000))
-                    .expect("they are");
-            };
-            goes_on();
+            serves_on(&acknowledged, 2_000);
             assert_eq!(ask(&mut operator, "PROXY PAUSE a"), "+OK\r\n");
             // What was under way is answered; the other server gets everything that the first one has.
             let is_quiet = || {
@@ -126,11 +136,8 @@ fn no_write_is_lost_when_a_paused_node_is_moved() {
             }
             let held = acknowledged.load(Ordering::SeqCst);
             moving.reload(mode, &mut operator);
-            // Long enough for whatever was let go to be answered.
-            thread::sleep(PAUSED);
-            assert_eq!(acknowledged.load(Ordering::SeqCst), held, "{mode}: the reload ends no pause");
-            assert_eq!(ask(&mut operator, "PROXY RESUME a"), "+OK\r\n");
-            goes_on();
+            resume(mode, &mut operator, &acknowledged, held);
+            serves_on(&acknowledged, 2_000);
             is_over.store(true, Ordering::SeqCst);
             for (name, client) in clients.into_iter().enumerate() {
                 let count = client.join().expect("every number came in its turn");
@@ -281,12 +288,7 @@ fn no_large_write_is_lost_or_half_done_when_its_node_is_moved() {
                 scope.spawn(move || push_large(client, name, acknowledged, is_over))
             };
             let clients: Vec<_> = (0..CLIENTS).map(start).collect();
-            let goes_on = || {
-                let before = acknowledged.load(Ordering::SeqCst);
-                wait_until("they are served", LIMIT, || Ok(acknowledged.load(Ordering::SeqCst) > before + 100))
-                    .expect("they are");
-            };
-            goes_on();
+            serves_on(&acknowledged, 100);
             assert_eq!(ask(&mut operator, "PROXY PAUSE WAIT a"), "+OK\r\n");
             thread::sleep(PAUSED);
             let at_pause: Vec<u64> = (0..CLIENTS).map(|name| length_at(&moving.old, name)).collect();
@@ -299,10 +301,8 @@ fn no_large_write_is_lost_or_half_done_when_its_node_is_moved() {
             let held = acknowledged.load(Ordering::SeqCst);
             assert_eq!(held, at_pause.iter().sum::<u64>(), "{mode}: what is done is acknowledged");
             moving.reload(mode, &mut operator);
-            thread::sleep(PAUSED);
-            assert_eq!(acknowledged.load(Ordering::SeqCst), held, "{mode}: the reload ends no pause");
-            assert_eq!(ask(&mut operator, "PROXY RESUME a"), "+OK\r\n");
-            goes_on();
+            resume(mode, &mut operator, &acknowledged, held);
+            serves_on(&acknowledged, 100);
             is_over.store(true, Ordering::SeqCst);
             let mut refused_in_all = 0;
             for (name, client) in clients.into_iter().enumerate() {

@@ -208,7 +208,7 @@ pub enum ConfigAnswer {
     OfEngine {
         /// What the engine's worker does from now on.
         config: Arc<Config>,
-        /// What the engine is to be told, names and values in turn.
+        /// Parameters of the engine: names and values in turn.
         parameters: ArgsBuf,
     },
     /// To `Rewrite`.

@@ -363,7 +363,7 @@ impl Changes {
         }
     }
 
-    /// What the engine is to be told.
+    /// The changed parameters of the engine.
     pub(crate) fn for_engine(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.rows().filter(|(row, _)| is_engines(row)).map(|(row, value)| (row.name, value))
     }

@@ -173,7 +173,7 @@ impl ServerConfig {
         found.into_iter().map(|(name, value)| (here(&name, value), name)).map(|(value, name)| (name, value)).collect()
     }
 
-    /// Whether all of it can be had. Result: what the engine is to be told, and what it was told before.
+    /// Checks all changes. Result: the parameters of the engine, with their new values and with those before. Errors: the text of the reply.
     fn prepare(&self, state: &mut State, pairs: Args<'_>, is_local: bool) -> Result<(ArgsBuf, ArgsBuf), String> {
         state.prepared = None;
         let said: Vec<(&[u8], &[u8])> =

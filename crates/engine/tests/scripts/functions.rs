@@ -185,7 +185,10 @@ fn a_function_moves_between_libraries_that_are_replaced() {
         redis.command(&flush).expect("the server answers");
         restored.iter().for_each(|made| _ = redis.command(&library(made)).expect("the server answers"));
         let payload = bulk_of(&redis.command(&words(&["FUNCTION", "DUMP"])).expect("the server answers"));
-        for policy in ["APPEND", "REPLACE", "FLUSH"] {
+        // Of several libraries that are there, APPEND names the first in a hash table whose seed is another at each start.
+        let is_there = |made: &&(&str, &str)| before.iter().any(|(name, _)| *name == made.0);
+        let several = restored.iter().filter(is_there).count() > 1;
+        for policy in ["APPEND", "REPLACE", "FLUSH"].into_iter().skip(usize::from(several)) {
             let restore = [words(&["FUNCTION", "RESTORE"]), vec![payload.clone()], words(&[policy])].concat();
             let called = ["f1", "f2", "f3", "f7"].map(|function| words(&["FCALL", function, "0"]));
             let requests = std::iter::once(flush.clone()).chain(before.iter().map(library));

@@ -92,7 +92,8 @@ impl Database<'_> {
         }
     }
 
-    /// How much time is left to a key. `None`: it does not expire, or is not there.
+    /// How much time is left to a key, in whole milliseconds: while the clock is not frozen, less each time. `None`: it does not expire, or is
+    /// not there.
     #[must_use]
     pub fn ttl(&self, key: impl AsRef<[u8]>) -> Option<Duration> {
         self.expiry(key.as_ref(), "PTTL").map(Duration::from_millis)

@@ -7,6 +7,8 @@
 //! use respool::test_server::TestServer;
 //!
 //! let server = TestServer::start()?;
+//! // Without this the clock goes on as that of the system does.
+//! server.clock().freeze();
 //! // The program under test connects to `server.url()`, and for example stores a session for half an hour.
 //! server.database(0).run(["SET", "session:7", "ann", "EX", "1800"]);
 //! assert_eq!(server.database(0).ttl("session:7"), Some(Duration::from_secs(1800)));

@@ -271,17 +271,22 @@ fn slow_readers_stay_and_those_that_take_nothing_go() -> io::Result<()> {
     observer.command(&["SETRANGE", "large", &(BYTES - 1).to_string(), "x"])?;
     let is_over = Arc::new(AtomicBool::new(false));
     let slow = [100_000, 200_000, 600_000].into_iter().cycle().take(24);
-    let (mut clients, mut readers) = (Vec::new(), Vec::new());
-    for (number, pace) in [0; 6].into_iter().chain([1; 6]).chain(slow).enumerate() {
+    // Clients are accepted only while there is room.
+    let connect = |(number, pace): (usize, u64)| {
+        let mut client = if number % 2 == 1 { Client::connect(&proxy.unix())? } else { proxy.client()? };
+        assert_eq!(client.ask(&format!("CLIENT SETNAME reads-{pace}-{number}"))?, "+OK\r\n");
+        Ok((client, pace))
+    };
+    let paces = [0; 6].into_iter().chain([1; 6]).chain(slow).enumerate();
+    let mut clients = paces.map(connect).collect::<io::Result<Vec<_>>>()?;
+    let mut readers = Vec::new();
+    for (number, (client, pace)) in clients.iter_mut().enumerate() {
         if number == 12 {
             // What kernels hold for those that take nothing is not to be waited for below.
             wait_until("connections are full", PATIENCE, || Ok(observer.figure("proxy", "held_bytes")? > 8 << 20))?;
         }
-        let mut client = if number % 2 == 1 { Client::connect(&proxy.unix())? } else { proxy.client()? };
-        client.ask(&format!("CLIENT SETNAME reads-{pace}-{number}"))?;
         client.send(&request(&["GET", "large"]).repeat(300))?;
-        readers.push(read_slowly(&client, pace, Arc::clone(&is_over))?);
-        clients.push(client);
+        readers.push(read_slowly(client, *pace, Arc::clone(&is_over))?);
     }
     let begin = Instant::now();
     let mut left = Vec::new();

@@ -3,7 +3,8 @@
 //! Every command of the table with generated arguments goes to a redis-server directly and to an equal one behind Respool,
 //! in both protocols. Replies have to be the same byte for byte, but for the list of differences that is kept with the
 //! generator; `--list` prints that. With `--embedded` the embedded server answers instead, in whose list are also the commands
-//! that it does not have. What waits, watches, subscribes or is not answered is compared by scripts of several clients in lock step.
+//! that it does not have. Now and then all keys are compared: their values, encodings and whether they expire. What waits, watches,
+//! subscribes or is not answered is compared by scripts of several clients in lock step.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +61,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let arguments = options.binary.arguments(&["--workers", "1", "--admin-commands", "allow"]);
     let mut compared: BTreeMap<Likeness, usize> = BTreeMap::new();
     let mut found: BTreeMap<String, Vec<Disagreement>> = BTreeMap::new();
-    let rounds = options.commands.div_ceil(ROUND).max(2);
+    let (rounds, mut keys) = (options.commands.div_ceil(ROUND).max(2), 0);
     for round in 0..rounds {
         let direct = RedisServer::start()?;
         let behind = if options.old_node { RedisServer::start_without_hello()? } else { RedisServer::start()? };
@@ -72,12 +73,13 @@ pub(crate) fn run(options: &Options) -> Outcome {
             requests: options.commands / rounds,
             seed: options.seed.wrapping_add(round as u64),
         };
-        let (disagreements, counts) = compare_all(&direct.tcp(), &respool.tcp(), &comparison, options.differences)?;
-        for (likeness, count) in counts {
+        let compared_now = compare_all(&direct.tcp(), &respool.tcp(), &comparison, options.differences)?;
+        keys += compared_now.keys;
+        for (likeness, count) in compared_now.replies {
             *compared.entry(likeness).or_default() += count;
         }
         let is_told = |one: &Disagreement| !(options.old_node && one.is_lost_by_resp2 || one.is_stale_error);
-        for one in disagreements.into_iter().filter(is_told) {
+        for one in compared_now.found.into_iter().filter(is_told) {
             found.entry(one.command.clone()).or_default().push(one);
         }
     }
@@ -99,7 +101,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     let total: usize = compared.values().sum();
     let counts: Vec<String> = compared.iter().map(|(likeness, count)| format!("{count} {likeness:?}")).collect();
-    let summary = format!("{total} replies compared: {}; {in_lock_step} of clients in lock step", counts.join(", "));
+    let summary = format!(
+        "{total} replies compared: {}; {keys} values of keys; {in_lock_step} of clients in lock step",
+        counts.join(", ")
+    );
     match found.len() {
         0 => Ok(summary),
         commands => Err(format!("{summary}; {commands} kinds of requests differ").into()),

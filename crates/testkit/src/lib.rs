@@ -31,7 +31,7 @@ pub use client::{Client, figure};
 pub use differential::differences::{
     DIFFERENCES, Difference, EMBEDDED_DIFFERENCES, Likeness, difference_of, embedded_difference_of,
 };
-pub use differential::{Comparison, Disagreement, are_alike, compare, compare_all, compare_engines};
+pub use differential::{Compared, Comparison, Disagreement, are_alike, compare, compare_all, compare_engines};
 pub use faulty_node::{Act, FakeBackend, Gate, Received, usual_reply};
 pub use lock_step::{Theme, play_in_lock_step};
 pub use process::{PATIENCE, Process, kill_running, wait_until};

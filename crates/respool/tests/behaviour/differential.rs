@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{env, io};
 
 use respool_testkit::{
-    Comparison, RedisServer, Respool, Subset, Theme, compare, compare_all, compare_engines, play_in_lock_step,
+    Compared, Comparison, RedisServer, Respool, Subset, Theme, compare, compare_all, compare_engines, play_in_lock_step,
 };
 
 use super::{addresses, proxy, redis_servers};
@@ -68,9 +68,10 @@ fn the_embedded_server_answers_every_command_that_it_has() -> io::Result<()> {
     for protocol in [2, 3] {
         let (direct, embedded) = (RedisServer::start()?, proxy(&[], &["--admin-commands", "allow"])?);
         let comparison = comparison(Subset::EmbeddedTable, protocol);
-        let (found, _) = compare_all(&direct.tcp(), &embedded.tcp(), &comparison, usize::MAX)?;
+        let Compared { found, keys, .. } = compare_all(&direct.tcp(), &embedded.tcp(), &comparison, usize::MAX)?;
         let told: Vec<&str> = found.iter().filter(|one| !one.is_stale_error).map(|one| one.told.as_str()).collect();
         assert!(told.is_empty(), "{}", told.join("\n\n"));
+        assert!(keys > 20, "{keys} values are too few to tell");
     }
     Ok(())
 }
@@ -112,7 +113,7 @@ fn one_node_without_hello() -> io::Result<()> {
     let behind = RedisServer::start_without_hello()?;
     let proxy = proxy(&[behind.tcp()], &["--admin-commands", "allow"])?;
     for subset in [Subset::OneNode, Subset::Table] {
-        let (found, _) = compare_all(&direct.tcp(), &proxy.tcp(), &comparison(subset, 3), usize::MAX)?;
+        let Compared { found, .. } = compare_all(&direct.tcp(), &proxy.tcp(), &comparison(subset, 3), usize::MAX)?;
         let told: Vec<&str> = found.iter().filter(|one| !one.is_lost_by_resp2).map(|one| one.told.as_str()).collect();
         assert!(told.is_empty(), "{}", told.join("\n\n"));
         direct.client()?.ask("FLUSHALL")?;
@@ -129,7 +130,7 @@ fn one_node_every_command() -> io::Result<()> {
         let (direct, behind) = (RedisServer::start()?, RedisServer::start()?);
         let proxy = proxy(&[behind.tcp()], &["--admin-commands", "allow"])?;
         let comparison = comparison(Subset::Table, protocol);
-        let (found, _) = compare_all(&direct.tcp(), &proxy.tcp(), &comparison, usize::MAX)?;
+        let Compared { found, .. } = compare_all(&direct.tcp(), &proxy.tcp(), &comparison, usize::MAX)?;
         let told: Vec<&str> = found.iter().map(|one| one.told.as_str()).collect();
         assert!(found.is_empty(), "{}", told.join("\n\n"));
     }

@@ -1,15 +1,19 @@
 //! The same script to two servers, reply by reply.
 
 pub(crate) mod differences;
+mod state;
 
 use std::collections::BTreeMap;
 use std::io;
 
 use crate::differential::differences::{Likeness, is_refused_by_engines};
+use crate::differential::state::States;
 use crate::{Address, Client, Request, Rng, Script, Subset, elements, request};
 
 /// Requests sent in one go at most.
 const BATCH_MAX: usize = 40;
+/// Requests between two comparisons of all that is stored.
+const STATE_AFTER: usize = 1_000;
 /// Requests before a difference that are told of with it.
 const HISTORY_MAX: usize = 12;
 /// Requests that are looked through for those.
@@ -58,24 +62,46 @@ pub fn compare(expected: &Address, subject: &Address, comparison: &Comparison) -
     Ok(run.errors)
 }
 
-/// As [`compare`], but goes on after a difference, with both servers emptied, until `most` were found. Gives them and how
-/// many requests were compared in which way.
+/// What came of a comparison.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// Differences.
+    pub found: Vec<Disagreement>,
+    /// Replies that were compared, in which way.
+    pub replies: BTreeMap<Likeness, usize>,
+    /// Keys whose values were compared, each time that all are.
+    pub keys: usize,
+}
+
+/// As [`compare`], but goes on after a difference, with both servers emptied, until `most` were found, and compares now and then what
+/// is stored: value, encoding and whether it expires.
 pub fn compare_all(
     expected: &Address,
     subject: &Address,
     comparison: &Comparison,
     most: usize,
-) -> io::Result<(Vec<Disagreement>, BTreeMap<Likeness, usize>)> {
+) -> io::Result<Compared> {
     let mut run = Run::new(expected, subject, comparison)?;
-    let mut found = Vec::new();
-    let mut left = comparison.requests;
-    while left > 0 && found.len() < most {
-        if let Some(one) = run.batch(&mut left)? {
+    let mut states = States::new(expected, subject)?;
+    let (mut found, mut keys) = (Vec::new(), 0);
+    let (mut left, mut left_then) = (comparison.requests, comparison.requests);
+    let mut is_over = false;
+    while !is_over && found.len() < most {
+        let mut one = if left > 0 { run.batch(&mut left)? } else { None };
+        is_over = left == 0;
+        if one.is_none() && (is_over || left + STATE_AFTER <= left_then) {
+            left_then = left;
+            match states.compare()? {
+                Ok(compared) => keys += compared,
+                Err(difference) => one = Some(run.difference_of_state(&difference)),
+            }
+        }
+        if let Some(one) = one {
             found.push(one);
             run.begin_anew(expected, subject)?;
         }
     }
-    Ok((found, run.compared))
+    Ok(Compared { found, replies: run.compared, keys })
 }
 
 /// As [`compare_all`], one request at a time, of a server with one engine and one with several: what the latter refuses because it is
@@ -210,6 +236,17 @@ impl<'c> Run<'c> {
         }
         self.history.push(sent);
         None
+    }
+
+    fn difference_of_state(&self, difference: &str) -> Disagreement {
+        let last: Vec<String> = self.history.iter().rev().take(STATE_AFTER + BATCH_MAX).map(line).collect();
+        let after: Vec<String> = last.into_iter().rev().collect();
+        Disagreement {
+            command: "what is stored".to_owned(),
+            told: format!("{difference}, {:?}\nafter\n  {}", self.comparison, after.join("\n  ")),
+            is_lost_by_resp2: false,
+            is_stale_error: false,
+        }
     }
 
     fn disagreement(&self, sent: &Request, said: &[u8], replies: String) -> Disagreement {

@@ -13,7 +13,7 @@ use crate::{Address, Client, Request, Rng, Script, Subset, elements, request};
 /// Requests sent in one go at most.
 const BATCH_MAX: usize = 40;
 /// Requests between two comparisons of all that is stored.
-const STATE_AFTER: usize = 1_000;
+const STATE_AFTER: usize = 200;
 /// Requests before a difference that are told of with it.
 const HISTORY_MAX: usize = 12;
 /// Requests that are looked through for those.

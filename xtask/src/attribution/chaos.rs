@@ -349,6 +349,10 @@ impl<'a> Chaos<'a> {
             Fault::Disconnect => Nodes::ALL,
         };
         let server = if node == MOVED && self.form.has_moved { NODES + 2 } else { node };
+        if fault == Fault::Drain {
+            // The order is for the process that serves from now on, and what it brings about begins with it.
+            self.await_retired()?;
+        }
         let window = faults.begin(fault.name(), nodes, fault.says());
         match fault {
             Fault::Reload | Fault::Move | Fault::Reconnect => faults.note_change(Nodes::ALL),
@@ -401,7 +405,6 @@ impl<'a> Chaos<'a> {
                 done
             }
             Fault::Drain => {
-                self.await_retired()?;
                 let name = format!("node{}", node % NODES);
                 self.order(&format!("PROXY DRAIN {name}"), "")?;
                 let server = if node % NODES == MOVED && self.form.has_moved { NODES + 2 } else { node % NODES };

@@ -138,6 +138,10 @@ pub(crate) fn verbatim(words: &str) -> ErrorReply {
     ErrorReply::new(words.replace(|c: char| c.is_ascii_control(), " "))
 }
 
+/// All that a node executes of a transaction is sent before its client is somebody else.
+pub(crate) const CHANGED_MIDWAY: &str = "ERR AUTH as another user and HELLO 2 cannot come before requests of a transaction that \
+     a node executes; the transaction was not executed";
+
 /// The private connection on which keys were watched is gone.
 pub(crate) const PIN_LOST: &str =
     "ERR the connection on which keys were watched is lost; the transaction was not executed";

@@ -83,6 +83,9 @@ impl<E: Execute> Env<E> {
     pub(crate) fn send_queued(&mut self, index: ClientId, args: Args<'_>) -> Option<Flow> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         let class = session.class;
+        let (user, protocol) = (session.user_name(), session.protocol);
+        let queued = session.pins.as_ref().and_then(|pins| Transaction::queued_of(&pins.transaction));
+        let changes = queued.filter(|queued| queued.has_own()).and_then(|queued| queued.changes_midway(user, protocol));
         let Some(pins) = session.pins.as_deref_mut() else { return Some(Flow::Stop) };
         let Some(queued) = Transaction::queued_in(&mut pins.transaction) else { return Some(Flow::Stop) };
         let Watches { lanes: watches, failure } = &pins.watches;
@@ -101,6 +104,11 @@ impl<E: Execute> Env<E> {
         let is_elsewhere = |watch: &WatchedLane| watch.node != node || !self.lanes.is_pinned_in(watch, class);
         if watches.len() > 1 || watches.iter().any(is_elsewhere) {
             return Some(self.refuse_queued(index, has_select, error_text::WATCHED_ELSEWHERE));
+        }
+        if let Some(changes) = changes {
+            // What comes behind is for whoever it wanted to be.
+            self.clients.note_unmet(index, changes);
+            return Some(self.refuse_queued(index, has_select, error_text::CHANGED_MIDWAY));
         }
         let mode = mode.unwrap_or_else(|| self.clients.mode_of(&self.config, index));
         let is_transaction_mode = mode == PoolMode::Transaction && self.engine.is_none();

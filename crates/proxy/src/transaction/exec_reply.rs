@@ -10,11 +10,11 @@ use crate::reply::progress::ReplyMode;
 use crate::session::marks::{Departure, Pins, WantedState};
 use crate::session::table::Clients;
 use crate::session::{Flow, Pause, Session, SessionFlags};
-use crate::transaction::queue::{QueuedCommand, QueuedCommands};
+use crate::transaction::queue::{QueuedCommand, QueuedCommands, is_hello};
 use crate::transaction::reply_parts::{ExecReply, Part};
 use crate::transaction::state::Transaction;
 use respool_command::Execute;
-use respool_wire::{Request, elements, replies};
+use respool_wire::{Protocol, Request, elements, replies};
 use std::collections::VecDeque;
 
 /// Goes on with a client's reply to EXEC, as far as that goes. Its own CLIENT NO-TOUCH holds meanwhile, not that of the current client.
@@ -56,6 +56,7 @@ fn do_part(by: &mut impl HandleRequests, index: ClientId, part: &Part) -> Flow {
     let (env, reads) = by.parts();
     match part {
         Part::Remote(bytes) => env.clients.pass_on_part(index, bytes),
+        Part::BehindHello(both) => env.clients.pass_on_behind_hello(index, both),
         Part::Select(database) => env.select_in_reply(reads, index, *database),
         Part::Local(row, args) => {
             let unmet = env.ask_unmet(index, row, args.as_args());
@@ -214,9 +215,13 @@ impl Clients {
         let mut parts: VecDeque<Part> = VecDeque::with_capacity(queued.entries.len() + 1);
         parts.push_back(Part::Remote(format!("*{}\r\n", queued.entries.len()).into_bytes()));
         let mut said = elements(said).into_iter().flatten();
+        let is_resp2 = self.sessions.at(index).is_some_and(|session| session.protocol == Protocol::Resp2);
+        let mut shapes = queued.shapes().filter(|_| is_resp2);
+        let mut is_behind_hello = false;
         for entry in queued.entries {
             let database = match entry {
                 QueuedCommand::Local { row, args } => {
+                    is_behind_hello |= is_hello(row);
                     parts.push_back(Part::Local(row, args));
                     continue;
                 }
@@ -224,7 +229,9 @@ impl Clients {
                 QueuedCommand::Node { .. } => None,
             };
             let element = said.next().unwrap_or_default();
+            let in_resp3 = shapes.as_mut().and_then(|shapes| shapes.convert(element)).filter(|_| is_behind_hello);
             match parts.back_mut() {
+                _ if let Some(in_resp3) = in_resp3 => parts.push_back(Part::BehindHello([element.to_vec(), in_resp3])),
                 Some(Part::Remote(before)) => before.extend_from_slice(element),
                 _ => parts.push_back(Part::Remote(element.to_vec())),
             }
@@ -282,6 +289,13 @@ impl Clients {
         if self.sessions.at(index).is_some_and(|session| session.reply_mode == ReplyMode::On) {
             self.answer(index, |out| out.extend_from_slice(bytes));
         }
+    }
+
+    /// The same in the dialect that the client speaks by now: at a server a HELLO of the transaction changes it for the rest.
+    #[cold]
+    fn pass_on_behind_hello(&mut self, index: ClientId, [in_resp2, in_resp3]: &[Vec<u8>; 2]) {
+        let is_resp3 = self.sessions.at(index).is_some_and(|session| session.protocol == Protocol::Resp3);
+        self.pass_on_part(index, if is_resp3 { in_resp3 } else { in_resp2 });
     }
 
     /// The script that was part of a client's transaction has ended. Returns whether the transaction goes on.

@@ -9,12 +9,14 @@ use crate::error_text;
 use crate::ids::NodeId;
 use crate::interfaces::known_scripts::{Hash, NamedScript, flushes_scripts};
 use crate::nodes::moves::Moves;
+use crate::session::marks::WantedState;
+use respool_access::DEFAULT_USER;
 use respool_command::{
-    Command, ConnectionCommand as C, Flags, GenericCommand, Lane, Row, ScriptingCommand, ServerCommand,
+    Command, ConnectionCommand as C, Flags, GenericCommand, Lane, ReplyShapes, Row, ScriptingCommand, ServerCommand,
     TransactionsCommand as T, shows_secrets, text as texts,
 };
 use respool_route::{PlanError, PoolMode, RouteScratch, Routed, Routes, Subject};
-use respool_wire::{Args, ArgsBuf, Request, SecretArgs, encode_request};
+use respool_wire::{Args, ArgsBuf, Protocol, Request, SecretArgs, encode_request};
 use std::collections::BTreeSet;
 
 /// One queued request.
@@ -110,6 +112,30 @@ impl QueuedCommands {
         self.entries.iter().filter_map(|entry| match entry {
             QueuedCommand::Local { row, args } => Some((*row, args.as_args())),
             _ => None,
+        })
+    }
+
+    /// What the block would make of its client, as this user and in this dialect, before a node runs more of it: all that nodes run
+    /// is sent as one, before anything of ours is done, and replies can be converted for RESP3 alone.
+    pub(crate) fn changes_midway(&self, user: &[u8], protocol: Protocol) -> Option<WantedState> {
+        let last = self.entries.iter().rposition(|entry| !matches!(entry, QueuedCommand::Local { .. }))?;
+        self.entries[..last].iter().find_map(|entry| {
+            let QueuedCommand::Local { row, args } = entry else { return None };
+            let args = args.as_args();
+            if named_user(row, args).is_some_and(|name| name != user) {
+                return Some(WantedState::User);
+            }
+            let version = args.get(1).filter(|_| is_hello(row)).and_then(crate::integer::integer);
+            version.is_some_and(|version| version < protocol.version().into()).then_some(WantedState::Dialect)
+        })
+    }
+
+    /// What the replies to the requests of nodes look like, if the dialect may change among them.
+    pub(crate) fn shapes(&self) -> Option<ReplyShapes> {
+        self.own().any(|(row, _)| is_hello(row)).then(|| {
+            let mut shapes = ReplyShapes::default();
+            shapes.note(&self.bytes);
+            shapes
         })
     }
 
@@ -356,6 +382,28 @@ fn selected(row: &Row, args: Args<'_>) -> Option<u32> {
     is_select.then(|| crate::integer::integer(args.at(1))).flatten().and_then(|number| u32::try_from(number).ok())
 }
 
+/// Whether a request may change the dialect.
+pub(crate) fn is_hello(row: &Row) -> bool {
+    row.command == Command::Connection(C::Hello)
+}
+
+/// The user that a request asks to be, if it is written as servers understand it.
+fn named_user<'a>(row: &Row, args: Args<'a>) -> Option<&'a [u8]> {
+    match (row.command, args.len()) {
+        (Command::Connection(C::Auth), 2) => Some(DEFAULT_USER),
+        (Command::Connection(C::Auth), 3) => Some(args.at(1)),
+        (Command::Connection(C::Hello), _) => {
+            let mut options = args.from(2);
+            while options.len() >= 2 && options.at(0).eq_ignore_ascii_case(b"SETNAME") {
+                options = options.from(2);
+            }
+            let is_auth = options.len() >= 3 && options.at(0).eq_ignore_ascii_case(b"AUTH");
+            is_auth.then(|| options.at(1))
+        }
+        _ => None,
+    }
+}
+
 /// A node runs what it can; the rest is about sessions and subscriptions, which nodes know nothing of.
 fn runner(row: &Row, args: Args<'_>) -> Runner {
     match row.command {
@@ -439,6 +487,33 @@ mod tests {
         ));
         let sent: Vec<&[u8]> = bench.queued.requests().collect();
         assert_eq!(sent[1..], [&b"*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"[..], b"*1\r\n$4\r\nPING\r\n"]);
+    }
+
+    #[test]
+    fn who_would_be_another_before_a_node_runs_more_is_known() {
+        let midway = |lines: &[&str], user: &str, protocol| {
+            let mut bench = Bench { limits: LaneLimits::default(), ..Bench::new(1) };
+            for line in lines {
+                bench.queue(&line.split(' ').collect::<Vec<_>>()).expect("nothing is in its way");
+            }
+            bench.queued.changes_midway(user.as_bytes(), protocol)
+        };
+        for (lines, user, protocol, wanted) in [
+            (&["AUTH u p", "GET k"][..], "default", Protocol::Resp2, Some(WantedState::User)),
+            (&["AUTH u p", "GET k"], "u", Protocol::Resp2, None),
+            (&["AUTH p", "GET k"], "u", Protocol::Resp2, Some(WantedState::User)),
+            (&["AUTH p", "GET k"], "default", Protocol::Resp2, None),
+            (&["GET k", "AUTH u p", "CLIENT ID"], "default", Protocol::Resp2, None),
+            (&["GET j", "HELLO 3 AUTH u p", "GET k"], "default", Protocol::Resp2, Some(WantedState::User)),
+            (&["HELLO 3 SETNAME n auth u p", "PING"], "default", Protocol::Resp2, Some(WantedState::User)),
+            (&["HELLO 3 SETNAME AUTH u p", "GET k"], "default", Protocol::Resp2, None),
+            (&["HELLO 3 AUTH u", "GET k"], "default", Protocol::Resp2, None),
+            (&["HELLO 3", "GET k"], "default", Protocol::Resp2, None),
+            (&["HELLO 2", "GET k"], "default", Protocol::Resp3, Some(WantedState::Dialect)),
+            (&["HELLO", "HELLO 3", "GET k"], "default", Protocol::Resp3, None),
+        ] {
+            assert_eq!(midway(lines, user, protocol), wanted, "{lines:?} of {user}");
+        }
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 pub(crate) enum Part {
     /// The node's replies.
     Remote(Vec<u8>),
+    /// One of them behind a HELLO, in RESP2 and in RESP3.
+    BehindHello([Vec<u8>; 2]),
     /// The node has selected a database.
     Select(u32),
     /// The proxy executes this, and replies.
@@ -21,6 +23,7 @@ impl Part {
     fn held_bytes(&self) -> usize {
         let bytes = match self {
             Self::Remote(bytes) => bytes.capacity(),
+            Self::BehindHello(both) => both.iter().map(Vec::capacity).sum(),
             Self::Select(_) => 0,
             Self::Local(_, args) => args.as_args().iter().map(|arg| arg.len() + size_of::<usize>()).sum(),
         };

@@ -275,6 +275,36 @@ fn who_is_not_let_in_as_somebody_does_nothing_as_somebody_else() {
     assert_eq!(bench.dialling.len(), 1);
 }
 
+/// What a node executes of a transaction is sent before its client is somebody else: it must not run as who the client was.
+#[test]
+fn nothing_runs_behind_an_auth_in_a_transaction_as_who_was_before() {
+    let midway = "-ERR AUTH as another user and HELLO 2 cannot come before requests of a transaction that a node executes; \
+         the transaction was not executed\r\n";
+    for (before, within, refused_then) in [
+        (&["CLIENT", "ID"][..], &["AUTH", "ann", "secret"][..], "-NOAUTH "),
+        (&["CLIENT", "ID"], &["AUTH", "ann", "wrong"], "-NOAUTH "),
+        (&["CLIENT", "ID"], &["HELLO", "3", "AUTH", "ann", "secret"], "-NOAUTH "),
+        (&["AUTH", "ann", "secret"], &["AUTH", "default", "any"], "-NOAUTH "),
+        (&["HELLO", "3"], &["HELLO", "2"], "-ERR the protocol of the last HELLO could not be had"),
+    ] {
+        for mode in PoolMode::ALL.map(|(mode, _)| mode) {
+            let lanes = LaneLimits { mode, ..LaneLimits::default() };
+            let plain = config(1, 1);
+            let mut bench = Bench::of_many(Config { lanes, ..plain }, 1, users(&[("ann", UserLimits::default())]));
+            let client = bench.accept();
+            bench.answer(client, before);
+            let block: &[&[&str]] =
+                &[&["MULTI"], &["GET", "a"], within, &["SET", "k", "v"], &["EXEC"], &["SET", "k", "w"]];
+            let heard = pipeline(&mut bench, client, block);
+            let told = heard.rsplit_once("+QUEUED\r\n").map_or("", |(_, told)| told);
+            let behind = told.strip_prefix(midway).unwrap_or_else(|| panic!("{within:?} {mode:?}: {heard}"));
+            assert!(behind.starts_with(refused_then), "{within:?} {mode:?}: {behind}");
+            connect_and(&mut bench, "+OK\r\n");
+            assert_eq!(all_asked(&mut bench), [""; 0], "{within:?} {mode:?}");
+        }
+    }
+}
+
 /// Two clients wait for the same database. While they do, one of them gets another name at the nodes, and all kinds of
 /// connections are taken.
 #[test]

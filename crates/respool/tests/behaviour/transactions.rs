@@ -507,3 +507,49 @@ fn a_node_that_refuses_multi_runs_nothing_of_a_transaction() -> io::Result<()> {
     }
     Ok(())
 }
+
+/// A HELLO changes what the rest of its transaction is answered in, whoever executes it.
+const HELLO_SCRIPTS: &[&[&str]] = &[
+    &["HSET h f v", "MULTI", "HGETALL h", "GET {h}no", "HELLO 3", "HGETALL h", "GET {h}no", "EXEC", "HGETALL h"],
+    &[
+        "MULTI",
+        "HELLO 3 SETNAME bo",
+        "ZADD {h}z 1.5 m",
+        "ZSCORE {h}z m",
+        "ZRANGE {h}z 0 -1 WITHSCORES",
+        "CLIENT GETNAME",
+        "EXEC",
+    ],
+    &["MULTI", "HELLO 4", "HELLO x", "HGETALL h", "HELLO 3 SETNAME", "HGETALL h", "EXEC", "HGETALL h"],
+    &["MULTI", "HELLO 3", "GET {h}no", "HELLO 2", "HGETALL h", "GET {h}no", "EXEC", "GET {h}no"],
+    &["MULTI", "HELLO", "HELLO 2", "HGETALL h", "BLPOP {h}no 0", "EXEC", "HELLO 3", "GET {h}no"],
+    &["WATCH h", "MULTI", "HELLO 3", "HGETALL h", "EXEC", "HGETALL h"],
+    &["WATCH h", "HSET h f w", "MULTI", "HELLO 3", "HGETALL h", "EXEC", "HGETALL h"],
+    &["MULTI", "HELLO 3", "NOSUCH", "EXEC", "HGETALL h", "MULTI", "HELLO 3", "DISCARD", "HGETALL h"],
+    &["MULTI", "HELLO 3", "RESET", "EXEC", "HGETALL h"],
+    &["MULTI", "HELLO 3 AUTH default any", "HGETALL h", "ACL WHOAMI", "EXEC", "HGETALL h"],
+    &["CLIENT REPLY OFF", "MULTI", "HELLO 3", "HGETALL h", "EXEC", "CLIENT REPLY ON", "HGETALL h"],
+];
+
+#[test]
+fn hello_in_a_transaction_holds_for_the_rest_of_it() -> io::Result<()> {
+    let (direct, behind) = (RedisServer::start()?, RedisServer::start()?);
+    let arguments = [
+        (Some(&behind), ["--pool-mode", "multiplex"]),
+        (Some(&behind), ["--pool-mode", "transaction"]),
+        (Some(&behind), ["--pool-mode", "session"]),
+        (None, ["--admin-commands", "allow"]),
+        (None, ["--engine-threads", "3"]),
+    ];
+    for (node, arguments) in arguments {
+        for server in [&direct, &behind] {
+            server.client()?.ask("FLUSHALL")?;
+        }
+        let respool = proxy(&node.map(RedisServer::tcp).into_iter().collect::<Vec<_>>(), &arguments)?;
+        for script in HELLO_SCRIPTS {
+            let expected = without_id(&answers(&direct.tcp(), script)?);
+            same(script, &expected, &without_id(&answers(&respool.tcp(), script)?));
+        }
+    }
+    Ok(())
+}

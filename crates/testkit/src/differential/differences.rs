@@ -130,8 +130,8 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(
         "MULTI",
         Likeness::NotSent,
-        "not by itself: only with a few requests and an EXEC or DISCARD behind it, none of them HELLO, after which a server \
-         answers the rest of the transaction in the other protocol and the proxy only what comes behind it",
+        "not by itself: only with a few requests and an EXEC or DISCARD behind it, none of them HELLO, as the proxy executes no \
+         transaction that returns to RESP2 or becomes another user's before a node's requests",
     ),
 ];
 

@@ -288,6 +288,10 @@ impl WorkerQuery for ClientQuery {
         matches!(self.question, ClientQuestion::List { .. })
     }
 
+    fn is_promise(&self) -> bool {
+        matches!(self.question, ClientQuestion::Users { .. } | ClientQuestion::ClientPause)
+    }
+
     /// Users are those of the whole process, and so is what is done to the clients of one.
     fn is_of_process(&self) -> bool {
         match self.question {

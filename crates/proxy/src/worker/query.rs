@@ -31,6 +31,10 @@ macro_rules! queries {
                 match self { $(Self::$kind(query) => query.is_large(),)+ }
             }
 
+            fn is_promise(&self) -> bool {
+                match self { $(Self::$kind(query) => query.is_promise(),)+ }
+            }
+
             fn concerns(&self, counters: &Counters) -> bool {
                 match self { $(Self::$kind(query) => query.concerns(counters),)+ }
             }

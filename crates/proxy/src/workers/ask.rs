@@ -260,6 +260,22 @@ mod tests {
         assert_eq!((to_second.take().len(), &first.finished[..]), (0, &[0][..]));
     }
 
+    /// A worker that stands still goes on under the rules that it knows: nobody is told before that others hold.
+    #[test]
+    fn a_change_is_not_acknowledged_before_the_last_worker_goes_by_it() {
+        let [(mut first, to_first), (mut second, to_second)] = of_process([Mailbox::Open, Mailbox::Open]);
+        ask_workers_for(&mut first, None, None, of_clients(ClientQuestion::Users { removed: None }, None));
+        let mut alone = silent_worker(2);
+        ask_workers_for(&mut alone, None, None, of_clients(ClientQuestion::ClientPause, None));
+        for worker in [&mut first, &mut alone] {
+            worker.env.now.mono_us += 100 * QUERY_US_MAX;
+            assert!(expire_queries(worker) && worker.finished.is_empty(), "it waits however long that takes");
+        }
+        to_second.take().iter().for_each(|question| handle_query_message(&mut second, query_message(question)));
+        to_first.take().iter().for_each(|answer| handle_query_message(&mut first, query_message(answer)));
+        assert_eq!((second.asked, &first.finished[..]), (1, &[0][..]));
+    }
+
     #[test]
     fn a_worker_that_does_not_answer_is_missing() {
         let mut first = silent_worker(2);

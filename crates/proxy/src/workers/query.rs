@@ -3,7 +3,8 @@
 //! ```text
 //!   begin --> posted to the other workers, answered here --> each answer is joined --> the last one: finished
 //!                                   |
-//!                                   '--> a worker does not answer within QUERY_US_MAX: finished with what is known
+//!                                   '--> a worker does not answer within QUERY_US_MAX: finished with what is known,
+//!                                        unless the reply says that all workers have done something: it waits then
 //! ```
 //!
 //! What is asked, how a worker answers it and how the reply is written belong to the features that ask; `worker` puts
@@ -26,6 +27,11 @@ pub(crate) trait WorkerQuery: Clone + Debug + Send + Sync + 'static {
     /// Whether the reply may be large and come late: then a client has one such query at a time, so that a pipeline of
     /// them takes no more memory than one.
     fn is_large(&self) -> bool {
+        false
+    }
+
+    /// Whether the reply says that all workers go by something new: then it comes when they do, however late.
+    fn is_promise(&self) -> bool {
         false
     }
 
@@ -128,7 +134,9 @@ impl<Q: WorkerQuery> Queries<Q> {
 
     /// Gives up the queries that have waited for too long.
     pub(crate) fn take_overdue(&mut self, now_us: u64) -> Vec<Finished<Q>> {
-        let is_overdue = |pending: &Pending<Q>| now_us.saturating_sub(pending.asked_us) > QUERY_US_MAX;
+        let is_overdue = |pending: &Pending<Q>| {
+            !pending.query.is_promise() && now_us.saturating_sub(pending.asked_us) > QUERY_US_MAX
+        };
         let overdue = self.pending.iter().filter(|(_, pending)| is_overdue(pending));
         let overdue: Vec<u32> = overdue.map(|(index, _)| index).collect();
         overdue.into_iter().filter_map(|index| self.finish(index)).collect()

@@ -14,7 +14,7 @@ pub(crate) use client_call::Run;
 use crate::call::is_any_sent;
 #[cfg(feature = "tokio")]
 use crate::core::Spent;
-use crate::core::{Asked, Core, Ended, Face, Leader, Link, SlotId, State, Submitted, Wait, Waiter, Wakes};
+use crate::core::{Asked, Core, Ended, Face, Leader, Link, ReadHalf, SlotId, State, Submitted, Wait, Waiter, Wakes};
 use crate::fitness::is_retry_safe;
 use crate::limits::REPEATS_MAX;
 use crate::{Command, Error, ErrorKind, Outcome};
@@ -119,6 +119,16 @@ enum Next {
     Again,
     /// It waits.
     Waits,
+}
+
+/// What a thread does whose call cannot go on.
+pub(crate) enum Idle {
+    /// Nothing: the call is over.
+    Over(Result<(), Error>),
+    /// It reads for all.
+    Reads(Box<ReadHalf>, Wait),
+    /// It is parked, for so many microseconds at most, and [comes back](Progress::come_back).
+    Parked(Option<u64>),
 }
 
 impl Progress {
@@ -434,46 +444,66 @@ impl Progress {
         let mut wakes = Wakes::default();
         let mut state = core.lock();
         loop {
+            match self.go_on_in_thread(core, state, commands, &mut wakes) {
+                Idle::Over(result) => return result,
+                Idle::Reads(half, wait) => state = self.read(core, half, wait),
+                Idle::Parked(left_us) => {
+                    match left_us {
+                        Some(left_us) => std::thread::park_timeout(Duration::from_micros(left_us)),
+                        None => std::thread::park(),
+                    }
+                    state = self.come_back(core);
+                }
+            }
+        }
+    }
+
+    /// Goes on in a thread, until that has to wait for something, or it is over.
+    #[inline]
+    pub(crate) fn go_on_in_thread<'s>(
+        &mut self,
+        core: &'s Arc<Core>,
+        mut state: MutexGuard<'s, State>,
+        commands: &[Command],
+        wakes: &mut Wakes,
+    ) -> Idle {
+        loop {
             if matches!(self.step, Step::New | Step::Outside) {
                 let entered;
-                (state, entered) = self.enter(core, state, commands, Face::Thread, &mut wakes);
+                (state, entered) = self.enter(core, state, commands, Face::Thread, wakes);
                 if let Err(error) = entered {
                     drop(state);
                     wakes.run_on(core);
-                    return Err(error);
+                    return Idle::Over(Err(error));
                 }
             }
             let next = if self.step == Step::Sent { self.take_ended(&mut state, commands) } else { None };
             match next {
                 Some(next) => {
                     if state.leader == Leader::Thread(self.last) {
-                        state.appoint(&mut wakes);
+                        state.appoint(wakes);
                     }
                     drop(state);
                     wakes.run_on(core);
                     match next {
-                        Next::Over(result) => return result,
+                        Next::Over(result) => return Idle::Over(result),
                         Next::Again | Next::Waits => state = core.lock(),
                     }
                 }
                 None if self.is_late(core) => {
-                    let error = self.give_up(core, &mut state, &mut wakes);
+                    let error = self.give_up(core, &mut state, wakes);
                     drop(state);
                     wakes.run_on(core);
-                    return Err(error);
+                    return Idle::Over(Err(error));
                 }
-                None => state = self.wait_once(core, state, &mut wakes),
+                None => return self.wait_once(core, state, wakes),
             }
         }
     }
 
-    /// Leads, or is parked until there is something to look at. The state is given back locked.
-    fn wait_once<'s>(
-        &mut self,
-        core: &'s Arc<Core>,
-        mut guard: MutexGuard<'s, State>,
-        wakes: &mut Wakes,
-    ) -> MutexGuard<'s, State> {
+    /// Leads, or is parked until there is something to look at.
+    #[inline]
+    fn wait_once(&mut self, core: &Arc<Core>, mut guard: MutexGuard<'_, State>, wakes: &mut Wakes) -> Idle {
         let state = &mut *guard;
         let until_us = self.until_us.unwrap_or(u64::MAX);
         let usual_us = self.limit.map_or(u64::MAX, micros);
@@ -485,7 +515,7 @@ impl Progress {
         };
         let mut half = None;
         if self.step == Step::Outside {
-            let waiter = Waiter::Thread(std::thread::current());
+            let waiter = Waiter::Thread(crate::core::current());
             let old = state.wait_outside(&mut self.outside, until_us, waiter, wakes);
             wakes.push_trash(old);
         } else {
@@ -494,20 +524,29 @@ impl Progress {
                 half = state.read_half.take();
             }
             if half.is_none() {
-                let old = state.slots.wait_as_thread(self.last, Some(std::thread::current()));
+                let old = state.slots.wait_as_thread(self.last, Some(crate::core::current()));
                 wakes.push_trash(old);
             }
         }
         drop(guard);
         wakes.run_on(core);
-        if let Some(half) = half {
-            let wait = left_us().map_or(Wait::Forever, |left_us| Wait::For { usual_us, left_us });
-            return half.read(core, wait, Leader::Thread(self.last)).0;
+        match half {
+            Some(half) => {
+                let wait = left_us().map_or(Wait::Forever, |left_us| Wait::For { usual_us, left_us });
+                Idle::Reads(half, wait)
+            }
+            None => Idle::Parked(left_us()),
         }
-        match left_us() {
-            Some(left_us) => std::thread::park_timeout(Duration::from_micros(left_us)),
-            None => std::thread::park(),
-        }
+    }
+
+    /// Reads for all. The state is given back locked.
+    #[inline]
+    pub(crate) fn read<'s>(&self, core: &'s Arc<Core>, half: Box<ReadHalf>, wait: Wait) -> MutexGuard<'s, State> {
+        half.read(core, wait, Leader::Thread(self.last)).0
+    }
+
+    /// Is not parked any longer. The state is given back locked.
+    pub(crate) fn come_back<'s>(&self, core: &'s Core) -> MutexGuard<'s, State> {
         let mut state = core.lock();
         if self.step == Step::Sent {
             let old = state.slots.wait_as_thread(self.last, None);

@@ -268,7 +268,7 @@ impl<T: FromReply> CachedCall<T> {
     /// Waits in this thread.
     pub fn wait(mut self) -> Result<T, Error> {
         loop {
-            match self.look(|| Waiter::Thread(std::thread::current())) {
+            match self.look(|| Waiter::Thread(crate::core::current())) {
                 Next::Over(result) => return self.finish(result),
                 Next::Waits(Some(until)) => {
                     std::thread::park_timeout(until.saturating_duration_since(Instant::now()));

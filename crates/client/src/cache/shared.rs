@@ -566,7 +566,6 @@ fn kind_words(kind: &ErrorKind) -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::thread::current;
 
     fn shared() -> Arc<Shared> {
         let config = Config::from_url("redis://127.0.0.1:1").unwrap();
@@ -602,7 +601,7 @@ mod tests {
             let (_, seat) = find(&shared, b"a").unwrap();
             let seat = seat.unwrap();
             respool_testkit::wait_until("the call ends", Duration::from_secs(60), || {
-                Ok(matches!(seat.take(|| Waiter::Thread(current())), Some(Outcome::Failed(..))))
+                Ok(matches!(seat.take(|| Waiter::Thread(crate::core::current())), Some(Outcome::Failed(..))))
             })
             .unwrap();
         }

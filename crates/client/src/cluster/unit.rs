@@ -632,7 +632,7 @@ impl Rest {
     pub(super) fn is_over(&mut self, cluster: &Arc<Cluster>, how: &How<'_, '_>) -> bool {
         let waiter = match how {
             How::Task(cx) => Waiter::Task(cx.waker().clone()),
-            How::Thread => Waiter::Thread(std::thread::current()),
+            How::Thread => Waiter::Thread(crate::core::current()),
         };
         let waits = cluster.now_us() < self.until_us
             && cluster.pause(&mut self.pause, self.until_us, |table| self.seen.is_news(table), waiter).is_some();

@@ -4,7 +4,8 @@
 //! often as their time allows.
 
 use super::link::{FOREVER, FOREVER_US, left};
-use super::{Core, Leader, Link, ReadHalf, State, Wait, Wakes, WriteHalf};
+use super::system::{Job, Step};
+use super::{Core, Leader, Link, ReadHalf, State, Wait, Wakes, WriteHalf, system};
 use crate::ErrorKind;
 use crate::limits::READ_BYTES;
 use bytes::Bytes;
@@ -179,10 +180,7 @@ fn shake_hands(link: &Link, until: Instant, greeted: &mut impl Greeted) -> Resul
 impl Core {
     /// Begins to connect.
     pub(super) fn begin_dial(core: &Arc<Self>) {
-        let weak = Arc::downgrade(core);
-        let spawned =
-            std::thread::Builder::new().name("respool-dial".to_owned()).spawn(move || dial_until_connected(&weak));
-        if let Err(error) = spawned {
+        if let Err(error) = system::spawn(Job::Dial(Arc::downgrade(core))) {
             core.end_dial(Err(Failure::Refused(error.to_string())));
         }
     }
@@ -332,25 +330,20 @@ impl State {
     }
 }
 
-/// The life of the thread.
-fn dial_until_connected(core: &Weak<Core>) {
-    loop {
-        let Some(core) = core.upgrade() else { return };
-        let now_us = core.now_us();
-        let advice = core.lock().reconnect.poll(now_us);
-        match advice {
-            DialAdvice::Dial => {
-                let dialled = core.dial();
-                if !core.end_dial(dialled) {
-                    return;
-                }
-            }
-            DialAdvice::Wait(until_us) => {
-                drop(core);
-                std::thread::sleep(Duration::from_micros(until_us.saturating_sub(now_us)).min(SLEEP_MAX));
-            }
-            DialAdvice::Nothing => return,
+/// What the thread does, until there is a connection.
+pub(super) fn step(core: &Weak<Core>) -> Step {
+    let Some(core) = core.upgrade() else { return Step::Over };
+    let now_us = core.now_us();
+    let advice = core.lock().reconnect.poll(now_us);
+    match advice {
+        DialAdvice::Dial => {
+            let dialled = core.dial();
+            if core.end_dial(dialled) { Step::Next } else { Step::Over }
         }
+        DialAdvice::Wait(until_us) => {
+            Step::Pause(Duration::from_micros(until_us.saturating_sub(now_us)).min(SLEEP_MAX))
+        }
+        DialAdvice::Nothing => Step::Over,
     }
 }
 

@@ -30,6 +30,8 @@ const READS_MAX: usize = 4;
 enum Watch {
     Tcp(TcpStream),
     Unix(UnixStream),
+    #[cfg(test)]
+    Simulated(super::simulated::Watcher),
 }
 
 /// A socket that a runtime watches.
@@ -47,6 +49,8 @@ impl Watched {
         let socket = match link.copy_for_tasks()? {
             Socket::Tcp(socket) => Watch::Tcp(TcpStream::from_std(socket)?),
             Socket::Unix(socket) => Watch::Unix(UnixStream::from_std(socket)?),
+            #[cfg(test)]
+            Socket::Simulated(end) => Watch::Simulated(super::simulated::Watcher::new(&end)),
         };
         Ok(Self { socket, link: Arc::clone(link) })
     }
@@ -59,6 +63,8 @@ impl Watched {
         match &self.socket {
             Watch::Tcp(socket) => socket.poll_read_ready(cx),
             Watch::Unix(socket) => socket.poll_read_ready(cx),
+            #[cfg(test)]
+            Watch::Simulated(watcher) => watcher.poll_read_ready(cx),
         }
     }
 
@@ -78,6 +84,8 @@ impl Watched {
         let _ = match &self.socket {
             Watch::Tcp(socket) => socket.try_io(Interest::READABLE, &mut recv),
             Watch::Unix(socket) => socket.try_io(Interest::READABLE, &mut recv),
+            #[cfg(test)]
+            Watch::Simulated(watcher) => watcher.try_io(&mut recv),
         };
         read
     }
@@ -122,7 +130,10 @@ impl Wakes {
     pub(super) fn run(&mut self) {
         drop((self.readiness.take(), std::mem::take(&mut self.runtimes)));
         if let Some(runtime) = self.spawn.take() {
-            runtime.spawn(Driver { core: std::mem::take(&mut self.core), has_yielded: false, calm: 0 });
+            let driver = Driver { core: std::mem::take(&mut self.core), has_yielded: false, calm: 0 };
+            #[cfg(test)]
+            let Some(driver) = super::simulated::take_driver(&runtime, driver) else { return };
+            runtime.spawn(driver);
         }
     }
 }
@@ -362,7 +373,7 @@ impl Core {
 }
 
 /// The task.
-struct Driver {
+pub(super) struct Driver {
     core: Weak<Core>,
     /// Other tasks have had their turn since the flush was asked for.
     has_yielded: bool,

@@ -116,6 +116,8 @@ pub(crate) enum Peer {
 pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+    #[cfg(test)]
+    Simulated(Arc<super::simulated::End>),
 }
 
 fn connect_tcp(
@@ -203,6 +205,10 @@ impl Link {
     }
 
     fn connect_directly(peer: Option<Peer>, config: &Config, lookup: &Lookup, until: Instant) -> io::Result<Self> {
+        #[cfg(test)]
+        if let Some(end) = super::simulated::connect() {
+            return Ok(Self::simulated(end?, config));
+        }
         let socket = match &config.endpoint {
             Endpoint::Tcp { host, port } => Socket::Tcp(connect_tcp(lookup, (host, *port), peer, until)?),
             Endpoint::Unix { path } => Socket::Unix(connect_unix(path.as_ref(), until)?),
@@ -220,6 +226,8 @@ impl Link {
         let peer = match &socket {
             Socket::Tcp(socket) => Peer::Tcp(socket.peer_addr()?),
             Socket::Unix(_) => Peer::Unix,
+            #[cfg(test)]
+            Socket::Simulated(_) => Peer::Unix,
         };
         Ok(Self {
             socket: Arc::new(socket),
@@ -230,6 +238,25 @@ impl Link {
             read_timeout_us: AtomicU64::new(0),
             is_nonblocking: AtomicBool::new(false),
         })
+    }
+
+    #[cfg(test)]
+    fn simulated(end: Arc<super::simulated::End>, config: &Config) -> Self {
+        Self {
+            socket: Arc::new(Socket::Simulated(end)),
+            #[cfg(feature = "tls")]
+            session: None,
+            peer: Peer::Unix,
+            endpoint: config.endpoint.clone(),
+            read_timeout_us: AtomicU64::new(0),
+            is_nonblocking: AtomicBool::new(false),
+        }
+    }
+
+    /// The socket, if a script has it.
+    #[cfg(test)]
+    pub(super) fn end(&self) -> Option<&Arc<super::simulated::End>> {
+        if let Socket::Simulated(end) = &*self.socket { Some(end) } else { None }
     }
 
     pub(crate) fn peer(&self) -> Peer {
@@ -262,6 +289,8 @@ impl Link {
                 socket.set_nonblocking(true)?;
                 Socket::Unix(socket.try_clone()?)
             }
+            #[cfg(test)]
+            Socket::Simulated(end) => Socket::Simulated(Arc::clone(end)),
         })
     }
 
@@ -276,6 +305,10 @@ impl Link {
 
     /// Reads what there is, or waits until there is something, at most for `wait`.
     pub(crate) fn recv(&self, buffer: &mut [u8], wait: Wait) -> io::Result<usize> {
+        #[cfg(test)]
+        if let Socket::Simulated(end) = &*self.socket {
+            return end.recv(buffer, wait);
+        }
         #[cfg(feature = "tls")]
         if let Some(session) = &self.session {
             let limit = match wait {
@@ -316,11 +349,17 @@ impl Link {
         match &*self.socket {
             Socket::Tcp(socket) => socket.set_read_timeout(limit),
             Socket::Unix(socket) => socket.set_read_timeout(limit),
+            #[cfg(test)]
+            Socket::Simulated(_) => Ok(()),
         }
     }
 
     /// Writes as much as the kernel takes at once, or some of it if that is a lot.
     pub(crate) fn send<'a>(&self, mut slices: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+        #[cfg(test)]
+        if let Socket::Simulated(end) = &*self.socket {
+            return end.send(slices);
+        }
         #[cfg(feature = "tls")]
         if let Some(session) = &self.session {
             return session.send(self.as_fd(), slices);
@@ -374,6 +413,10 @@ impl Link {
     }
 
     fn wait(&self, what: PollFlags, limit: Duration) -> io::Result<bool> {
+        #[cfg(test)]
+        if let Socket::Simulated(end) = &*self.socket {
+            return Ok(if what == PollFlags::IN { end.is_readable() } else { end.is_writable() });
+        }
         wait_for(self.as_fd(), what, limit)
     }
 
@@ -408,6 +451,10 @@ impl Link {
 
     /// When the socket is closed, what the peer has not confirmed is not sent any more. The peer of a local socket has it already.
     pub(crate) fn reset_when_closed(&self) {
+        #[cfg(test)]
+        if let Socket::Simulated(end) = &*self.socket {
+            end.reset_when_closed();
+        }
         if let Socket::Tcp(socket) = &*self.socket {
             let _ = rustix::net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
         }
@@ -415,6 +462,10 @@ impl Link {
 
     /// Whether the peer has ended the connection, or the kernel has. What has come before may not have been read.
     pub(crate) fn has_ended(&self) -> bool {
+        #[cfg(test)]
+        if let Socket::Simulated(end) = &*self.socket {
+            return end.has_ended();
+        }
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let ends = PollFlags::RDHUP;
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -440,6 +491,10 @@ impl Link {
         #[cfg(feature = "tls")]
         if let Some(session) = &self.session {
             return session.is_spoilt(self.as_fd());
+        }
+        #[cfg(test)]
+        if let Socket::Simulated(end) = &*self.socket {
+            return end.is_spoilt();
         }
         let mut first = [0_u8; 1];
         let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
@@ -472,6 +527,11 @@ impl Socket {
         let _ = match self {
             Self::Tcp(socket) => socket.shutdown(Shutdown::Both),
             Self::Unix(socket) => socket.shutdown(Shutdown::Both),
+            #[cfg(test)]
+            Self::Simulated(end) => {
+                end.shut();
+                Ok(())
+            }
         };
     }
 }
@@ -481,6 +541,8 @@ impl AsFd for Socket {
         match self {
             Self::Tcp(socket) => socket.as_fd(),
             Self::Unix(socket) => socket.as_fd(),
+            #[cfg(test)]
+            Self::Simulated(_) => unreachable!("a script's socket is no file of the kernel"),
         }
     }
 }

@@ -28,9 +28,12 @@ mod read;
 #[cfg(feature = "tls")]
 mod session;
 mod silence;
+#[cfg(test)]
+mod simulated;
 mod slots;
 pub(crate) mod standing;
 mod submit;
+mod system;
 #[cfg(test)]
 mod tests;
 mod wakes;
@@ -44,12 +47,13 @@ pub(crate) use link::wait_readable;
 pub(crate) use link::{Link, Peer, Socket, Wait};
 pub(crate) use lookup::Lookup;
 pub(crate) use note::START_BYTES;
-use read::ReadHalf;
+pub(crate) use read::ReadHalf;
 #[cfg(feature = "tls")]
 pub(crate) use session::Disagreement;
 pub(crate) use silence::Asked;
 pub(crate) use slots::{Ended, SlotId, Waiter};
 pub(crate) use submit::{Face, Submitted};
+pub(crate) use system::{chance, current};
 pub(crate) use wakes::Wakes;
 use write::WriteHalf;
 
@@ -228,6 +232,10 @@ impl Core {
 
     /// Microseconds since the client was made.
     pub(crate) fn now_us(&self) -> u64 {
+        #[cfg(test)]
+        if let Some(now_us) = simulated::now_us() {
+            return now_us;
+        }
         self.began.elapsed().as_micros() as u64
     }
 
@@ -393,10 +401,4 @@ impl State {
             self.serve_outside(wakes);
         }
     }
-}
-
-/// A number that differs from process to process and from call to call.
-pub(crate) fn chance() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

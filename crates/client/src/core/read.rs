@@ -1,7 +1,8 @@
 //! Reading: one caller at a time reads for all.
 
 use super::slots::{Ended, SlotId, Waiter};
-use super::{Core, Leader, Link, State, Wait, Wakes};
+use super::system::{Job, Step};
+use super::{Core, Leader, Link, State, Wait, Wakes, system};
 use crate::limits::READ_BYTES;
 use crate::{ErrorKind, Outcome, Reply};
 use bytes::Bytes;
@@ -34,6 +35,11 @@ pub(crate) enum ReadOnce {
 impl ReadHalf {
     pub(crate) fn new(link: Arc<Link>, epoch: u64) -> Box<Self> {
         Box::new(Self { link, epoch, buffer: vec![0; READ_BYTES].into(), spare: Vec::new() })
+    }
+
+    #[cfg(test)]
+    pub(super) fn link(&self) -> &Arc<Link> {
+        &self.link
     }
 
     /// Reads once and gives every reply to its caller. Gives itself back to the state, unless the connection is gone. The state is given to
@@ -129,9 +135,7 @@ impl Core {
             return;
         }
         drop(state);
-        let core = Arc::downgrade(self);
-        let spawned = std::thread::Builder::new().name("respool-read".to_owned()).spawn(move || serve(&core));
-        if let Err(error) = spawned {
+        if let Err(error) = system::spawn(Job::Serve(Server { core: Arc::downgrade(self), reads: None })) {
             let mut state = self.lock();
             state.is_served = false;
             if state.leader == Leader::Driver {
@@ -142,9 +146,25 @@ impl Core {
     }
 }
 
-fn serve(core: &Weak<Core>) {
-    loop {
-        let Some(core) = core.upgrade() else { return };
+/// The thread that serves.
+#[derive(Debug)]
+pub(super) struct Server {
+    core: Weak<Core>,
+    /// It reads next, by this. Whether one caller waited, if any, when it was taken.
+    reads: Option<(Box<ReadHalf>, bool)>,
+}
+
+impl Server {
+    /// Takes the means of reading and reads, in two steps.
+    pub(super) fn step(&mut self) -> Step {
+        let Some(core) = self.core.upgrade() else { return Step::Over };
+        match self.reads.take() {
+            None => self.begin(&core),
+            Some((half, is_calm)) => read_and_hand_on(&core, half, is_calm),
+        }
+    }
+
+    fn begin(&mut self, core: &Arc<Core>) -> Step {
         let mut guard = core.lock();
         if guard.upstream.queued_bytes() > 0 {
             guard = core.write(guard);
@@ -155,38 +175,47 @@ fn serve(core: &Weak<Core>) {
         let Some(half) = half else {
             state.is_served = false;
             state.is_serve_due = !is_over;
-            drop(guard);
-            return;
+            return Step::Over;
         };
-        #[cfg(feature = "tokio")]
-        let is_calm = state.slots.waiting() <= 1;
-        drop(guard);
-        let (mut state, once) = half.read(&core, Wait::For { usual_us: SERVE_US, left_us: SERVE_US }, Leader::Driver);
-        let is_wanted = state.is_drained || !state.lobby.is_empty();
-        let is_owed = is_wanted && !state.upstream.tickets().is_empty();
-        if state.serves_outside && state.slots.waiting() > 0 {
-            // They have room, and read for themselves.
-            state.serves_outside = false;
-            if state.leader == Leader::Driver {
-                let mut wakes = Wakes::default();
-                state.appoint(&mut wakes);
-                drop(state);
-                wakes.run_on(&core);
-                continue;
-            }
-        }
-        if once == ReadOnce::Nothing && state.slots.waiting() == 0 && !is_owed && state.leader == Leader::Driver {
-            state.leader = Leader::None;
-        }
-        #[cfg(feature = "tokio")]
-        if once == ReadOnce::Some && state.driver.is_calm(is_calm) && state.leader == Leader::Driver {
-            // One task is left, of a runtime that tells it when there is something to read.
+        self.reads = Some((half, state.slots.waiting() <= 1));
+        Step::Next
+    }
+
+    /// The connection by which it reads next.
+    #[cfg(test)]
+    pub(super) fn link(&self) -> Option<&Arc<Link>> {
+        self.reads.as_ref().map(|(half, _)| half.link())
+    }
+}
+
+#[cfg_attr(not(feature = "tokio"), allow(unused_variables, reason = "a driver takes over from it"))]
+fn read_and_hand_on(core: &Arc<Core>, half: Box<ReadHalf>, is_calm: bool) -> Step {
+    let (mut state, once) = half.read(core, Wait::For { usual_us: SERVE_US, left_us: SERVE_US }, Leader::Driver);
+    let is_wanted = state.is_drained || !state.lobby.is_empty();
+    let is_owed = is_wanted && !state.upstream.tickets().is_empty();
+    if state.serves_outside && state.slots.waiting() > 0 {
+        // They have room, and read for themselves.
+        state.serves_outside = false;
+        if state.leader == Leader::Driver {
             let mut wakes = Wakes::default();
             state.appoint(&mut wakes);
             drop(state);
-            wakes.run_on(&core);
+            wakes.run_on(core);
+            return Step::Next;
         }
     }
+    if once == ReadOnce::Nothing && state.slots.waiting() == 0 && !is_owed && state.leader == Leader::Driver {
+        state.leader = Leader::None;
+    }
+    #[cfg(feature = "tokio")]
+    if once == ReadOnce::Some && state.driver.is_calm(is_calm) && state.leader == Leader::Driver {
+        // One task is left, of a runtime that tells it when there is something to read.
+        let mut wakes = Wakes::default();
+        state.appoint(&mut wakes);
+        drop(state);
+        wakes.run_on(core);
+    }
+    Step::Next
 }
 
 impl State {

@@ -5,11 +5,11 @@
 
 use super::deadline_heap::DeadlineHeap;
 use super::note::Note;
+use super::system::Parked;
 use crate::{Command, ErrorKind, Outcome, Reply};
 use respool_connection::Ticket;
 use std::collections::HashMap;
 use std::task::Waker;
-use std::thread::Thread;
 
 /// The place of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,7 +42,7 @@ pub(crate) enum Waiter {
     /// A task.
     Task(Waker),
     /// A thread that is parked.
-    Thread(Thread),
+    Thread(Parked),
 }
 
 impl Waiter {
@@ -257,7 +257,7 @@ impl Slots {
     }
 
     /// The thread is parked here, or is not any longer.
-    pub(crate) fn wait_as_thread(&mut self, id: SlotId, thread: Option<Thread>) -> Waiter {
+    pub(crate) fn wait_as_thread(&mut self, id: SlotId, thread: Option<Parked>) -> Waiter {
         let Some(slot) = self.get(id).filter(|slot| slot.ended.is_none()) else { return Waiter::None };
         let is_there = thread.is_some();
         let old = std::mem::replace(&mut slot.waiter, thread.map_or(Waiter::None, Waiter::Thread));
@@ -423,7 +423,7 @@ mod tests {
         let mut slots = Slots::default();
         let (a, b) = (slots.take(5, ping()), slots.take(9, ping()));
         slots.wait_as_task(a, Waker::noop());
-        slots.wait_as_thread(b, Some(std::thread::current()));
+        slots.wait_as_thread(b, Some(super::super::current()));
         assert_eq!((slots.waiting(), slots.tasks(), slots.threads()), (2, 1, 1));
         let mut late = Vec::new();
         assert_eq!(slots.take_late(5, &mut late), 9);

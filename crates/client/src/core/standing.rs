@@ -32,6 +32,10 @@ impl Drop for Standing {
 /// The runtime of this thread, if it runs while its tasks wait.
 #[cfg(feature = "tokio")]
 pub(super) fn runtime() -> Option<Handle> {
+    #[cfg(test)]
+    if let Some(runtime) = super::simulated::runtime() {
+        return runtime;
+    }
     if STANDS_STILL.get() { None } else { Handle::try_current().ok() }
 }
 

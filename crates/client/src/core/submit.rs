@@ -2,7 +2,7 @@
 
 use super::read::ReadHalf;
 use super::slots::Waiter;
-use super::{Core, Leader, Link, SlotId, State, Wakes};
+use super::{Core, Leader, Link, SlotId, State, Wakes, system};
 use crate::{Command, ErrorKind, Overload};
 use respool_connection::flush::CallerQueue;
 use respool_connection::{Outbox, Segments};
@@ -289,7 +289,7 @@ impl Core {
             Face::Thread => {
                 // Other threads that are about to send do so first.
                 drop(state);
-                std::thread::yield_now();
+                system::yield_now();
                 state = self.lock();
                 state.gathering.give_up();
                 self.write(state)

@@ -1,6 +1,7 @@
 //! Writing: one caller at a time writes what has been queued by all, and never waits for the kernel.
 
-use super::{Core, Link, State, Wakes};
+use super::system::{Job, Step};
+use super::{Core, Link, State, Wakes, system};
 use bytes::Bytes;
 use respool_connection::{Outbox, Segments};
 use std::io;
@@ -83,9 +84,8 @@ impl Core {
             }
             if !half.batch.is_empty() || !half.link.is_flushed() {
                 // A thread writes the rest, so that no caller has to stay for it.
-                let tail = Tail { core: Arc::downgrade(self), half };
-                let spawned = std::thread::Builder::new().name("respool-write".to_owned()).spawn(move || tail.write());
-                if let Err(error) = spawned {
+                let tail = Tail { core: Arc::downgrade(self), half: Some(half) };
+                if let Err(error) = system::spawn(Job::Write(tail)) {
                     // What it was to write is gone with it.
                     self.end_link(state, &error);
                     return self.lock();
@@ -106,45 +106,54 @@ impl Core {
 }
 
 /// What the kernel did not take.
-struct Tail {
+#[derive(Debug)]
+pub(super) struct Tail {
     core: std::sync::Weak<Core>,
-    half: Box<WriteHalf>,
+    half: Option<Box<WriteHalf>>,
 }
 
 impl Tail {
-    fn write(self) {
-        let Self { core, mut half } = self;
-        loop {
-            let writable = half.link.wait_writable(TAIL_LOOK);
-            let Some(core) = core.upgrade() else { return };
-            let sent = match writable {
-                Ok(true) => half.send(),
-                Ok(false) => Ok(0),
-                Err(error) => Err(error),
-            };
-            let mut state = core.lock();
-            if state.epoch != half.epoch {
-                drop(state);
-                return;
-            }
-            match sent {
-                Ok(bytes) => {
-                    half.batch.advance(bytes, &mut state.pool);
-                    if bytes > 0 {
-                        state.note_confirmed();
-                    }
+    /// The connection that it writes to.
+    #[cfg(test)]
+    pub(super) fn link(&self) -> Option<&Arc<Link>> {
+        self.half.as_ref().map(|half| &half.link)
+    }
+
+    /// Writes what the kernel takes, once it takes something.
+    pub(super) fn step(&mut self) -> Step {
+        let Some(mut half) = self.half.take() else { return Step::Over };
+        let writable = half.link.wait_writable(TAIL_LOOK);
+        let Some(core) = self.core.upgrade() else { return Step::Over };
+        let sent = match writable {
+            Ok(true) => half.send(),
+            Ok(false) => Ok(0),
+            Err(error) => Err(error),
+        };
+        let mut state = core.lock();
+        if state.epoch != half.epoch {
+            drop(state);
+            return Step::Over;
+        }
+        match sent {
+            Ok(bytes) => {
+                half.batch.advance(bytes, &mut state.pool);
+                if bytes > 0 {
+                    state.note_confirmed();
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => {
-                    core.end_link(state, &error);
-                    return;
-                }
             }
-            if half.is_empty() && half.link.is_flushed() {
-                state.write_half = Some(half);
-                drop(core.write(state));
-                return;
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => {
+                core.end_link(state, &error);
+                return Step::Over;
             }
         }
+        if half.is_empty() && half.link.is_flushed() {
+            state.write_half = Some(half);
+            drop(core.write(state));
+            return Step::Over;
+        }
+        drop(state);
+        self.half = Some(half);
+        Step::Next
     }
 }

@@ -228,7 +228,7 @@ impl Wanting {
     /// Takes a connection in this thread.
     pub(crate) fn wait(&mut self) -> Result<Lease, ErrorKind> {
         loop {
-            if let Some(lane) = self.take(|| Waiter::Thread(std::thread::current())) {
+            if let Some(lane) = self.take(|| Waiter::Thread(crate::core::current())) {
                 return lane;
             }
             match self.until {

@@ -132,7 +132,7 @@ impl Subscribe {
     /// Waits in this thread.
     pub fn wait(mut self) -> Result<Subscription, Error> {
         loop {
-            if let Some(result) = self.check(|| Waiter::Thread(std::thread::current())) {
+            if let Some(result) = self.check(|| Waiter::Thread(crate::core::current())) {
                 return result;
             }
             // What ends late ones may be about to connect, for as long as that may take.
@@ -190,7 +190,7 @@ impl Subscription {
     pub fn recv_timeout(&mut self, limit: Duration) -> Result<Option<Notice>, Error> {
         let until = Instant::now().checked_add(limit);
         loop {
-            match self.mailbox.take_or_wait(|| Waiter::Thread(std::thread::current())) {
+            match self.mailbox.take_or_wait(|| Waiter::Thread(crate::core::current())) {
                 Taken::Notice(notice) => return Ok(Some(notice)),
                 Taken::Ended => return Ok(None),
                 Taken::Nothing => {}

@@ -275,7 +275,21 @@ impl Config {
         self
     }
 
-    /// How long the pauses between attempts to connect are, and how many attempts there may be.
+    /// How long the pauses between attempts to connect are, and how many attempts there may be: for each server, over all calls that wait for
+    /// it. A connection that was in use is dialled again at once; each failure doubles the pause.
+    ///
+    /// ```
+    /// use respool_client::{Config, ReconnectTerms};
+    ///
+    /// // 10 ms to 1 s, and no more than 50 attempts a second.
+    /// let terms = ReconnectTerms {
+    ///     backoff_min_us: 10_000,
+    ///     backoff_max_us: 1_000_000,
+    ///     dials_per_second: 50,
+    ///     ..ReconnectTerms::default()
+    /// };
+    /// let config = Config::from_url("redis://localhost").unwrap().reconnect(terms);
+    /// ```
     #[must_use]
     pub fn reconnect(mut self, terms: ReconnectTerms) -> Self {
         self.reconnect = terms;

@@ -140,6 +140,8 @@ pub use pubsub::{Message, Notice, Overflow, Subscribe, Subscription};
 pub use reply::{Elements, Reply};
 #[cfg(feature = "derive")]
 pub use respool_client_derive::{FromReply, ToArgs};
+pub use respool_connection::{Credentials, Endpoint, ReconnectTerms};
+pub use respool_wire::Protocol;
 pub use scan::Scanner;
 pub use script::{Invocation, Script};
 pub use sentinel::Role;

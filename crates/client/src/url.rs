@@ -10,6 +10,16 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 /// What the address of a server says, as [`Config::from_url`](crate::Config::from_url) describes it.
+///
+/// ```
+/// use respool_client::{Address, Credentials, Endpoint, Protocol};
+///
+/// let address = Address::parse("redis://ann:word@localhost:6380/2?protocol=2").unwrap();
+/// assert_eq!(address.endpoint, Endpoint::Tcp { host: "localhost".into(), port: 6380 });
+/// let Some(Credentials { username, password }) = address.credentials else { panic!() };
+/// assert_eq!((username.as_deref(), &**password), (Some("ann"), "word"));
+/// assert_eq!((address.database, address.protocol), (2, Some(Protocol::Resp2)));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Address {

@@ -1,8 +1,8 @@
 //! Cached reads against a redis-server: what is told of changes, what is not, and what may never be seen.
 #![cfg(feature = "cache")]
 
+use respool_client::ReconnectTerms;
 use respool_client::{CacheStats, Caching, Client, Config, ErrorKind, Event, Observer, Reply, cmd, commands};
-use respool_connection::ReconnectTerms;
 use respool_testkit::{RedisServer, Rng, wait_until};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

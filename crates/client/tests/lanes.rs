@@ -1,7 +1,7 @@
 //! Requests that wait on the server and keys that are watched, on connections of their own, against a redis-server.
 
+use respool_client::ReconnectTerms;
 use respool_client::{Client, Config, Done, ErrorKind, Event, Observer, Outcome, Overload, Reply, Watched, cmd};
-use respool_connection::ReconnectTerms;
 use respool_testkit::{RedisServer, Rng, wait_until};
 use std::future::Future;
 use std::sync::{Arc, Mutex};

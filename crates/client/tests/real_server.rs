@@ -1,8 +1,8 @@
 //! Against a redis-server: threads, tasks and both on one connection, cancelled calls, restarts.
 
 use bytes::Bytes;
+use respool_client::ReconnectTerms;
 use respool_client::{Client, Config, ErrorKind, Outcome, Reply, cmd};
-use respool_connection::ReconnectTerms;
 use respool_testkit::{RedisServer, Rng, wait_until};
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,7 +1,7 @@
 //! Servers that sentinels know, with real ones: a master that is killed, one that stands still, and sentinels that are gone or wrong.
 
+use respool_client::ReconnectTerms;
 use respool_client::{Client, Config, Outcome, Reply, Role, ServerError, cmd};
-use respool_connection::ReconnectTerms;
 use respool_testkit::{Address, ClosedPort, Process, RedisServer, TempDir, free_port, wait_until};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,8 +1,8 @@
 //! Subscriptions: against a redis-server, and one that breaks off.
 
 use futures_core::Stream;
+use respool_client::ReconnectTerms;
 use respool_client::{Client, Config, ErrorKind, Event, Message, Notice, Observer, Subscription, cmd};
-use respool_connection::ReconnectTerms;
 use respool_testkit::{Act, Address, FakeBackend, Gate, RedisServer, wait_until};
 use std::collections::BTreeMap;
 use std::future::Future;

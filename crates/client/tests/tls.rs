@@ -7,8 +7,8 @@ mod authority;
 
 use authority::Authority;
 use bytes::Bytes;
+use respool_client::ReconnectTerms;
 use respool_client::{Client, Config, ErrorKind, Outcome, Reply, Tls, cmd};
-use respool_connection::ReconnectTerms;
 use respool_testkit::{RedisServer, free_port};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};

@@ -103,7 +103,7 @@ fn clients_that_are_turned_away_at_once_come_back_slowly() {
             });
         }
     });
-    let terms = respool_connection::ReconnectTerms {
+    let terms = respool_client::ReconnectTerms {
         backoff_min_us: 1_000,
         backoff_max_us: 2_000,
         dials_per_second: 20,

@@ -1,7 +1,7 @@
 //! A server that is written by a test: it shakes hands as a server does, and the test says what comes behind that.
 
-use respool_client::{Client, Config, cmd};
 use respool_client::ReconnectTerms;
+use respool_client::{Client, Config, cmd};
 use respool_wire::{RequestDecoder, RequestLimits, Step, Strictness};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,8 +1,8 @@
 //! What a caller holds: one request, several that follow each other, or a transaction.
 
 use crate::core::Ended;
-use crate::fitness::{self, Fitness, fitness, unfit, unfit_apart};
-use crate::lanes::{Apart, Kind as LaneKind, Lane};
+use crate::fitness::{self, Fitness, fitness, unfit, unfit_dedicated};
+use crate::lanes::{DedicatedBatch, Kind as LaneKind, Lane};
 use crate::parts::Kind;
 use crate::run::Run;
 use crate::topology::Via;
@@ -23,14 +23,14 @@ pub struct Call<'c, T> {
     fitness: Fitness,
     /// Its caller has said how long it may take.
     is_limited: bool,
-    apart: Option<Box<Lane>>,
+    dedicated: Option<Box<Lane>>,
     output: PhantomData<fn() -> T>,
 }
 
 impl<'c, T: FromReply> Call<'c, T> {
     pub(crate) fn new(via: Via<'c>, command: Command) -> Self {
         let fitness = fitness(&command);
-        Self { run: Run::new(via), command, fitness, is_limited: false, apart: None, output: PhantomData }
+        Self { run: Run::new(via), command, fitness, is_limited: false, dedicated: None, output: PhantomData }
     }
 
     /// At the node of a cluster that has this slot.
@@ -42,8 +42,8 @@ impl<'c, T: FromReply> Call<'c, T> {
 
     /// The reply is made into another type.
     pub fn cast<U: FromReply>(self) -> Call<'c, U> {
-        let Self { run, command, fitness, is_limited, apart, .. } = self;
-        Call { run, command, fitness, is_limited, apart, output: PhantomData }
+        let Self { run, command, fitness, is_limited, dedicated, .. } = self;
+        Call { run, command, fitness, is_limited, dedicated, output: PhantomData }
     }
 
     /// Adds an argument.
@@ -63,42 +63,42 @@ impl<'c, T: FromReply> Call<'c, T> {
     /// Waits in this thread, which reads for all callers of the client meanwhile.
     pub fn wait(mut self) -> Result<T, Error> {
         if self.fitness != Fitness::Shared {
-            let result = self.begin_apart().and_then(Lane::wait);
-            return self.finish_apart(result);
+            let result = self.begin_dedicated().and_then(Lane::wait);
+            return self.finish_dedicated(result);
         }
         let result = self.run.wait(std::slice::from_ref(&self.command));
         self.finish(result)
     }
 
     /// The call on a connection of its own.
-    fn begin_apart(&mut self) -> Result<&mut Lane, Error> {
+    fn begin_dedicated(&mut self) -> Result<&mut Lane, Error> {
         if let Fitness::Unfit(why) = self.fitness {
             return Err(Error::new(ErrorKind::Unfit(why), Outcome::NotSent));
         }
-        let Self { run, command, is_limited, apart, .. } = self;
-        run.begin_apart(std::slice::from_ref(command));
+        let Self { run, command, is_limited, dedicated, .. } = self;
+        run.begin_dedicated(std::slice::from_ref(command));
         let limit = run.progress.limit.filter(|_| *is_limited);
         let begin = || Box::new(Lane::new(run.via(), vec![command.clone()], limit, LaneKind::Blocking));
-        Ok(apart.get_or_insert_with(begin))
+        Ok(dedicated.get_or_insert_with(begin))
     }
 
     #[cold]
-    fn poll_apart(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, Error>> {
-        let polled = match self.begin_apart() {
-            Ok(apart) => std::task::ready!(apart.poll(cx)),
+    fn poll_dedicated(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, Error>> {
+        let polled = match self.begin_dedicated() {
+            Ok(dedicated) => std::task::ready!(dedicated.poll(cx)),
             Err(error) => Err(error),
         };
-        Poll::Ready(self.finish_apart(polled))
+        Poll::Ready(self.finish_dedicated(polled))
     }
 
-    fn finish_apart(&mut self, result: Result<(), Error>) -> Result<T, Error> {
+    fn finish_dedicated(&mut self, result: Result<(), Error>) -> Result<T, Error> {
         self.run.note_written(std::slice::from_ref(&self.command));
         let missing = || Ended::Failed(ErrorKind::Closed, Outcome::MaybeExecuted);
-        let ended = self.apart.as_mut().and_then(|apart| apart.take_ended().pop());
+        let ended = self.dedicated.as_mut().and_then(|dedicated| dedicated.take_ended().pop());
         let received_bytes = ended.as_ref().map_or(0, Ended::payload);
         let reply = result.and_then(|()| reply(ended.unwrap_or_else(missing)));
-        let located = |error: Error| match &self.apart {
-            Some(apart) => apart.locate(error),
+        let located = |error: Error| match &self.dedicated {
+            Some(dedicated) => dedicated.locate(error),
             None => error,
         };
         let result = reply.and_then(convert).map_err(|error| located(error.of(self.command.name())));
@@ -164,7 +164,7 @@ impl<T: FromReply> Future for Call<'_, T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if this.fitness != Fitness::Shared {
-            return this.poll_apart(cx);
+            return this.poll_dedicated(cx);
         }
         match this.run.poll(std::slice::from_ref(&this.command), cx) {
             Poll::Ready(result) => Poll::Ready(this.finish(result)),
@@ -208,7 +208,7 @@ impl<'c> Batch<'c> {
     ///
     /// let write = cmd("SET").key("k").arg("v");
     /// // How many replicas have the write, of which one is waited for, and for 100 ms.
-    /// let replies = client.batch([write, cmd("WAIT").arg(1).arg(100)]).apart().await?;
+    /// let replies = client.batch([write, cmd("WAIT").arg(1).arg(100)]).dedicated().await?;
     /// assert_eq!(replies.len(), 2);
     /// # Ok(()) });
     /// ```
@@ -217,23 +217,23 @@ impl<'c> Batch<'c> {
     ///
     /// What [`Client::each_shard`](crate::Client::each_shard) gives is refused with [`ErrorKind::Unfit`] unless there is one server. A
     /// connection of its own is to one server, and a request without keys has nothing there to wait for or to count: for each of several, make
-    /// a batch that is apart with the writes that it is to count, whose keys are at that server.
-    pub fn apart(self) -> Apart {
-        let unfit = self.commands.iter().find_map(|command| Some((command, unfit_apart(command)?)));
+    /// a dedicated batch with the writes that it is to count, whose keys are at that server.
+    pub fn dedicated(self) -> DedicatedBatch {
+        let unfit = self.commands.iter().find_map(|command| Some((command, unfit_dedicated(command)?)));
         let refusal =
             unfit.map(|(command, why)| Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(command.name()));
-        let refusal = refusal.or_else(|| too_many(&self.commands)).or_else(|| self.unfit_apart_for_each());
+        let refusal = refusal.or_else(|| too_many(&self.commands)).or_else(|| self.unfit_dedicated_for_each());
         let limit = self.run.progress.limit.filter(|_| self.is_limited);
-        Apart::new(Lane::new(self.run.via(), self.commands, limit, LaneKind::Plain), refusal)
+        DedicatedBatch::new(Lane::new(self.run.via(), self.commands, limit, LaneKind::Plain), refusal)
     }
 
     /// Why a request to each shard cannot have a connection of its own: it would be one, to one of several servers.
-    fn unfit_apart_for_each(&self) -> Option<Error> {
+    fn unfit_dedicated_for_each(&self) -> Option<Error> {
         if self.run.kind != Kind::EachShard {
             return None;
         }
         let is_for_several = matches!(self.run.via(), Via::Cluster(_) | Via::Shards(_));
-        let why = "is for each of several servers, and a connection of its own is to one of them: make a batch that is apart for each, with keys \
+        let why = "is for each of several servers, and a connection of its own is to one of them: make a dedicated batch for each, with keys \
                    that are there";
         let name = self.commands.first().map_or(&b""[..], Command::name);
         let refusal = is_for_several.then(|| Error::new(ErrorKind::Unfit(why), Outcome::NotSent).of(name));

@@ -23,7 +23,7 @@ pub(crate) enum Fitness {
 }
 
 /// Why a request is not sent alone that is about what its connection has written.
-const COUNTS_OWN_WRITES: &str = "counts the writes of its own connection: send it behind them in a batch that is apart";
+const COUNTS_OWN_WRITES: &str = "counts the writes of its own connection: send it behind them in a dedicated batch";
 
 /// How a request can be sent.
 #[inline]
@@ -41,14 +41,14 @@ pub(crate) fn unfit(command: &Command) -> Option<&'static str> {
     match fitness(command) {
         Fitness::Shared => None,
         Fitness::Blocking => {
-            Some("waits on the server and would make all other callers wait: send it alone, or the batch apart")
+            Some("waits on the server and would make all other callers wait: send it alone, or in a dedicated batch")
         }
         Fitness::Unfit(why) => Some(why),
     }
 }
 
 /// Why a request cannot be sent among others on a connection of their own.
-pub(crate) fn unfit_apart(command: &Command) -> Option<&'static str> {
+pub(crate) fn unfit_dedicated(command: &Command) -> Option<&'static str> {
     match fitness(command) {
         Fitness::Unfit(why) if why == COUNTS_OWN_WRITES => None,
         Fitness::Unfit(why) => Some(why),
@@ -303,10 +303,10 @@ mod tests {
             assert_eq!(of(request), (Fitness::Shared, None), "{request}");
         }
         assert!(matches!(of("WAIT 1 100"), (Fitness::Unfit(_), Some(_))));
-        assert_eq!(unfit_apart(&cmd("WAIT").arg(1).arg(100)), None);
+        assert_eq!(unfit_dedicated(&cmd("WAIT").arg(1).arg(100)), None);
         let wait_for_file = || cmd("waitaof").arg(1).arg(0).arg(100);
-        assert!(unfit(&wait_for_file()).is_some() && unfit_apart(&wait_for_file()).is_none());
-        assert!(unfit_apart(&cmd("MULTI")).is_some());
+        assert!(unfit(&wait_for_file()).is_some() && unfit_dedicated(&wait_for_file()).is_none());
+        assert!(unfit_dedicated(&cmd("MULTI")).is_some());
     }
 
     #[test]

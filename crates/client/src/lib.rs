@@ -135,7 +135,7 @@ pub use config::{Config, Overload};
 pub use error::{DecodeError, Error, ErrorKind, Outcome, Redirect, RequestAhead, ServerError, Waited};
 pub use events::{Done, Event, Observer};
 pub use from_reply::FromReply;
-pub use lanes::{Apart, Exec, Watch, Watched};
+pub use lanes::{DedicatedBatch, Exec, Watch, Watched};
 pub use pubsub::{Message, Notice, Overflow, Subscribe, Subscription};
 pub use reply::{Elements, Reply};
 #[cfg(feature = "derive")]

@@ -113,11 +113,11 @@ pub const CLUSTER_SILENCE: Duration = Duration::from_secs(1);
 pub const CLUSTER_WALKS_MAX: usize = 4 * CLUSTER_NODES_MAX;
 
 /// How often it is looked whether a blocking request belongs to another node of its cluster by now. A node that is gone says nothing.
-pub const ASTRAY_LOOK: Duration = Duration::from_secs(1);
+pub const MOVED_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// After which time a sharded channel that its node has sent elsewhere is asked for there again, if no other node is known by then, and a
 /// channel that was refused because the server is busy or loads.
-pub const ASTRAY_PAUSE: Duration = Duration::from_millis(100);
+pub const MOVED_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// From how many bytes on a request or a reply is large, by default: what a socket is read for at a time, and what a server writes in one
 /// turn. A smaller one makes others wait for some ten microseconds.

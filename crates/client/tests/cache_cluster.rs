@@ -139,7 +139,7 @@ fn what_was_read_of_a_primary_that_is_killed_is_read_again() {
     let read = |key: &str| cache.call::<Option<i64>>(commands::get(key)).wait().unwrap();
     let keys: Vec<String> = (0..30).map(|key| format!("k{key}")).collect();
     for key in &keys {
-        client.batch([cmd("SET").key(key).arg(1), cmd("WAIT").arg(1).arg(20_000)]).apart().wait().unwrap();
+        client.batch([cmd("SET").key(key).arg(1), cmd("WAIT").arg(1).arg(20_000)]).dedicated().wait().unwrap();
         assert_eq!((read(key), read(key)), (Some(1), Some(1)));
     }
     cluster.nodes[0].kill().unwrap();

@@ -277,7 +277,7 @@ fn what_is_safe_outlives_a_primary_that_is_killed() {
     let keys: Vec<String> = (0..60).map(key).collect();
     for key in &keys {
         let replies =
-            client.batch([cmd("SET").key(key).arg(key), cmd("WAIT").arg(1).arg(20_000)]).apart().wait().unwrap();
+            client.batch([cmd("SET").key(key).arg(key), cmd("WAIT").arg(1).arg(20_000)]).dedicated().wait().unwrap();
         assert!(matches!(replies[1], Ok(Reply::Integer(1))), "{replies:?}");
     }
     cluster.nodes[0].kill().unwrap();
@@ -518,14 +518,14 @@ fn what_cannot_be_split_is_refused_before_it_is_sent() {
     refused(client.call::<Reply>(cmd("SCAN").arg(0)).wait().unwrap_err());
     let behind = [cmd("PING"), cmd("SET").key("a").arg(0)];
     assert_eq!(client.transaction(behind.clone()).wait().unwrap().len(), 2, "it is of a connection");
-    assert_eq!(client.batch(behind).apart().wait().unwrap().len(), 2);
+    assert_eq!(client.batch(behind).dedicated().wait().unwrap().len(), 2);
     // One node alone would execute what is for all.
     client.call::<()>(cmd("SET").key("a").arg(1)).wait().unwrap();
     for command in [cmd("FLUSHALL"), cmd("DBSIZE"), cmd("KEYS").arg("*"), cmd("SCRIPT").arg("LOAD").arg("return 1")] {
         let behind = || [cmd("SET").key("a").arg(2), command.clone()];
         refused(client.transaction(behind()).wait().unwrap_err());
-        refused(client.batch(behind()).apart().wait().unwrap_err());
-        refused(client.batch([command.clone()]).apart().wait().unwrap_err());
+        refused(client.batch(behind()).dedicated().wait().unwrap_err());
+        refused(client.batch([command.clone()]).dedicated().wait().unwrap_err());
         let watched = client.watch("a").wait().unwrap();
         refused(watched.call::<Reply>(command.clone()).wait().unwrap_err());
         assert_eq!(watched.call::<String>(cmd("PING")).wait().unwrap(), "PONG");
@@ -556,7 +556,7 @@ fn replicas_answer_what_only_reads_if_they_may() {
     let url = format!("redis+cluster://{}", cluster.seeds(&[0]));
     let client = Client::with_config(Config::from_url(&url).unwrap().deadline(Some(DEADLINE)));
     let batch = [cmd("SET").key("k").arg("v"), cmd("WAIT").arg(1).arg(20_000)];
-    client.batch(batch).apart().wait().unwrap();
+    client.batch(batch).dedicated().wait().unwrap();
     let calls = |number: usize| -> u64 {
         let text = cluster.text(number, "INFO commandstats").unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix("cmdstat_get:calls="));
@@ -597,7 +597,7 @@ fn what_is_gone_through_step_by_step_is_at_one_node() {
         cmd("ZADD").key("{k}z").arg(scored),
         cmd("WAIT").arg(1).arg(20_000),
     ];
-    client.batch(batch).apart().wait().unwrap();
+    client.batch(batch).dedicated().wait().unwrap();
     let all: BTreeSet<bytes::Bytes> = texts.iter().cloned().map(bytes::Bytes::from).collect();
     for reads in [Reads::All, Reads::PreferReplicas, Reads::ForceAll] {
         client.set_reads(reads);

@@ -88,7 +88,7 @@ fn once(first: &'static str, later: Act) -> impl Fn() -> Act + Send + Sync {
 }
 
 #[test]
-fn a_batch_apart_that_was_executed_in_part_is_not_sent_again() {
+fn a_dedicated_batch_that_ran_in_part_is_not_sent_again() {
     let map = Map::default();
     let gone = once("TRYAGAIN on its way", Act::Usual);
     let node = map.node(move |request| match &*request.command() {
@@ -99,12 +99,12 @@ fn a_batch_apart_that_was_executed_in_part_is_not_sent_again() {
     map.is(vec![(0, 16_383, vec![port(&node)])]);
     let client = Client::with_config(config(&node));
     let batch = [cmd("GET").key("{t}gone"), cmd("INCR").key("{t}a")];
-    assert_eq!(texts(client.batch(batch).apart().wait().unwrap()), ["TRYAGAIN", "1"]);
+    assert_eq!(texts(client.batch(batch).dedicated().wait().unwrap()), ["TRYAGAIN", "1"]);
     assert_eq!(executed(&node), ["GET {t}gone", "INCR {t}a"]);
 }
 
 #[test]
-fn a_batch_apart_of_which_nothing_was_written_is_sent_again() {
+fn a_dedicated_batch_that_wrote_nothing_is_sent_again() {
     let map = Map::default();
     let gone = once("TRYAGAIN on its way", ok());
     let node = map.node(move |request| match &*request.command() {
@@ -115,7 +115,7 @@ fn a_batch_apart_of_which_nothing_was_written_is_sent_again() {
     map.is(vec![(0, 16_383, vec![port(&node)])]);
     let client = Client::with_config(config(&node));
     let batch = [cmd("SET").key("k").arg("v"), cmd("WAIT").arg(1).arg(1)];
-    assert_eq!(texts(client.batch(batch).apart().wait().unwrap()), ["OK", "0"]);
+    assert_eq!(texts(client.batch(batch).dedicated().wait().unwrap()), ["OK", "0"]);
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn an_observer_is_told_how_calls_on_own_connections_ended() {
         let late = client.call::<Popped>(cmd("BLPOP").key("l").arg(0)).deadline(Duration::from_millis(50)).await;
         assert!(late.unwrap_err().is_timeout());
         assert_eq!(take(), ["BLPOP 1 29 0 Replied true true"]);
-        client.batch([cmd("SET").key("k").arg("v"), cmd("GET").key("k")]).apart().await.unwrap();
+        client.batch([cmd("SET").key("k").arg("v"), cmd("GET").key("k")]).dedicated().await.unwrap();
         assert_eq!(take(), ["SET 2 47 3 Replied false false"]);
         let watched = client.watch("k").await.unwrap();
         watched.call::<String>(cmd("GET").key("k")).await.unwrap();
@@ -244,10 +244,12 @@ fn what_counts_its_own_writes_is_sent_behind_them() {
     assert!(matches!(error.kind(), ErrorKind::Unfit(why) if why.contains("behind")), "{error:?}");
     let batch = || client.batch([cmd("SET").key("k").arg("v"), cmd("WAIT").arg(0).arg(10)]);
     assert!(batch().wait().is_err());
-    for replies in [batch().apart().wait().unwrap(), runtime().block_on(async { batch().apart().await }).unwrap()] {
+    for replies in
+        [batch().dedicated().wait().unwrap(), runtime().block_on(async { batch().dedicated().await }).unwrap()]
+    {
         assert_eq!((replies.len(), replies[1].clone()), (2, Ok(Reply::Integer(0))));
     }
-    let error = client.batch([cmd("MULTI")]).apart().wait().unwrap_err();
+    let error = client.batch([cmd("MULTI")]).dedicated().wait().unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Unfit(_)), "{error:?}");
     wait_for_free(&client);
 }

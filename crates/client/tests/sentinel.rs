@@ -108,7 +108,7 @@ fn a_killed_master_loses_nothing_that_was_acknowledged() {
             let mut is_new = false;
             while !is_over.load(Ordering::Acquire) {
                 let batch = [cmd("INCR").key("count"), cmd("WAIT").arg(1).arg(500), cmd("INFO").arg("server")];
-                let ended: Result<Vec<Result<Reply, ServerError>>, _> = client.batch(batch).apart().wait();
+                let ended: Result<Vec<Result<Reply, ServerError>>, _> = client.batch(batch).dedicated().wait();
                 let written = match &ended {
                     Ok(replies) => match &replies[..] {
                         [Ok(Reply::Integer(_)), Ok(Reply::Integer(copies)), Ok(Reply::Bulk(info))] => {
@@ -155,7 +155,7 @@ fn a_master_that_stands_still_is_left_when_sentinels_say_so() {
     client.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap();
     let copies: i64 = {
         let replies =
-            client.batch([cmd("SET").key("k").arg("v"), cmd("WAIT").arg(1).arg(60_000)]).apart().wait().unwrap();
+            client.batch([cmd("SET").key("k").arg("v"), cmd("WAIT").arg(1).arg(60_000)]).dedicated().wait().unwrap();
         match &replies[1] {
             Ok(Reply::Integer(copies)) => *copies,
             other => panic!("{other:?}"),

@@ -190,8 +190,8 @@ fn what_is_for_all_servers_is_not_executed_by_one() {
         for result in [
             client.transaction([command.clone()]).wait(),
             client.transaction(both()).wait(),
-            client.batch([command.clone()]).apart().wait(),
-            client.batch(both()).apart().wait(),
+            client.batch([command.clone()]).dedicated().wait(),
+            client.batch(both()).dedicated().wait(),
             client.watch(&key).wait().unwrap().exec(both()).wait(),
         ] {
             let error = result.expect_err(&format!("{command:?}"));
@@ -202,7 +202,7 @@ fn what_is_for_all_servers_is_not_executed_by_one() {
     assert_eq!(client.dbsize().wait().unwrap(), 30);
     // What counts the writes of its connection is sent behind them. The server may not know it.
     for waits in [cmd("WAIT").arg(0).arg(10), cmd("WAITAOF").arg(0).arg(0).arg(10)] {
-        let replies = client.batch([cmd("SET").key(&key).arg(1), waits]).apart().wait().unwrap();
+        let replies = client.batch([cmd("SET").key(&key).arg(1), waits]).dedicated().wait().unwrap();
         assert_eq!((replies.len(), replies[0].is_ok()), (2, true));
     }
     let is_there = client.server_of(&key).call::<bool>(cmd("EXISTS").key(&key)).wait().unwrap();
@@ -298,7 +298,7 @@ fn a_client_of_several_servers_is_a_client() {
     assert_eq!(popped, (list, 7));
     let error = client.call::<Reply>(cmd("BLPOP").key([&a, &b]).arg(1)).wait().unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::CrossSlot), "{error}");
-    let waited = client.batch([cmd("SET").key(&c).arg(1), cmd("WAIT").arg(0).arg(10)]).apart().wait().unwrap();
+    let waited = client.batch([cmd("SET").key(&c).arg(1), cmd("WAIT").arg(0).arg(10)]).dedicated().wait().unwrap();
     assert_eq!(waited.len(), 2);
 
     // All servers.
@@ -316,9 +316,9 @@ fn a_client_of_several_servers_is_a_client() {
         })
         .collect();
     assert_eq!((sizes.len(), sizes.iter().sum()), (3, client.dbsize().wait().unwrap()));
-    let refused = client.each_shard(cmd("PING")).apart().wait().unwrap_err();
+    let refused = client.each_shard(cmd("PING")).dedicated().wait().unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::Unfit(_)) && refused.outcome() == Outcome::NotSent, "{refused}");
-    assert!(refused.to_string().contains("make a batch that is apart for each"), "{refused}");
+    assert!(refused.to_string().contains("make a dedicated batch for each"), "{refused}");
     // A key is at one of them: at the others it would be written where it is not looked for.
     for command in [cmd("SET").key("once").arg(1), cmd("SET").arg("once").arg(1), cmd("NEW.ONE").key("once")] {
         for one in [&client, &client.server_of(&a)] {
@@ -327,7 +327,7 @@ fn a_client_of_several_servers_is_a_client() {
                 matches!(refused.kind(), ErrorKind::Unfit(_)) && refused.outcome() == Outcome::NotSent,
                 "{refused}"
             );
-            assert!(one.each_shard(command.clone()).apart().wait().is_err());
+            assert!(one.each_shard(command.clone()).dedicated().wait().is_err());
         }
     }
     assert_eq!(client.each_shard(cmd("EXISTS")).wait().unwrap().len(), 3, "without a key it is the servers' to refuse");

@@ -112,7 +112,7 @@ fn each_call_has_a_span_that_says_what_and_where() {
         assert_eq!(pick(&closed.take(), &NAMED), ["MULTI", "MULTI", "2", "", ""]);
         client.transaction([cmd("NONE")]).wait().unwrap_err();
         assert_eq!(pick(&closed.take(), &NAMED), ["MULTI NONE", "MULTI NONE", "", "ERR", "ERR"]);
-        client.batch([cmd("GET").key("a")]).apart().wait().unwrap();
+        client.batch([cmd("GET").key("a")]).dedicated().wait().unwrap();
         assert_eq!(pick(&closed.take(), &NAMED), ["GET", "GET", "", "", ""]);
         client.call::<Option<(String, String)>>(cmd("BLPOP").key("none").arg(0.01)).wait().unwrap();
         assert_eq!(pick(&closed.take(), &NAMED), ["BLPOP", "BLPOP", "", "", ""]);

@@ -3,13 +3,13 @@
 //! A request that waits would make all others wait on a shared connection. It gets one of a few that are opened when they are
 //! needed, kept for a while, and used by one caller at a time.
 
-mod apart;
+mod dedicated;
 mod lane;
 mod shelf;
 mod watch;
 
-pub use apart::Apart;
-pub(crate) use apart::{Kind, LaneCall};
+pub use dedicated::DedicatedBatch;
+pub(crate) use dedicated::{Kind, LaneCall};
 pub(crate) use lane::Lane;
 pub(crate) use shelf::{Lease, Shelf};
 pub use watch::{Exec, Watch, Watched};

@@ -4,7 +4,7 @@
 //! sent on the next one fails instead.
 
 use super::Side;
-use super::apart::Kind;
+use super::dedicated::Kind;
 use super::lane::Lane;
 use super::shelf::Lease;
 use crate::call::{finish_transaction, unfit_error};

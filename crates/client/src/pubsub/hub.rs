@@ -13,7 +13,7 @@
 use super::mailbox::{Bounds, Mailbox, Message};
 use crate::cluster::Shared;
 use crate::core::Waiter;
-use crate::limits::{ASTRAY_PAUSE, PUSH_ASKED_MAX};
+use crate::limits::{MOVED_RETRY_PAUSE, PUSH_ASKED_MAX};
 use crate::{Config, Error, ErrorKind, Outcome, Reply, ServerError};
 use bytes::Bytes;
 use respool_route::cluster::{Redirect, slot_of};
@@ -511,7 +511,7 @@ impl Hub {
         if topic.listeners.is_empty() {
             state.topics.remove(&asked.key);
         } else {
-            state.astray.push((Instant::now() + ASTRAY_PAUSE, asked.clone()));
+            state.astray.push((Instant::now() + MOVED_RETRY_PAUSE, asked.clone()));
         }
         refused
     }

@@ -4,7 +4,7 @@
 use super::hub::{Hub, Kind, Topic, Work};
 use super::mailbox::Mailbox;
 use crate::core::Waiter;
-use crate::limits::ASTRAY_PAUSE;
+use crate::limits::MOVED_RETRY_PAUSE;
 use crate::{Error, ErrorKind, Outcome, ServerError};
 use bytes::Bytes;
 use respool_route::cluster::{Redirect, Trigger};
@@ -91,7 +91,7 @@ impl Hub {
             return false;
         };
         // If the table does not change for it, it is asked for here again after a while.
-        self.lock().astray.push((Instant::now() + ASTRAY_PAUSE, work.clone()));
+        self.lock().astray.push((Instant::now() + MOVED_RETRY_PAUSE, work.clone()));
         match &redirect {
             Redirect::Moved { slot, to } => cluster.note_moved(*slot, to),
             _ => cluster.trigger(Trigger::Stuck),

@@ -103,7 +103,7 @@ impl<'c> Run<'c> {
     }
 
     /// The call is made, on a connection of its own.
-    pub(crate) fn begin_apart(&mut self, commands: &[Command]) {
+    pub(crate) fn begin_dedicated(&mut self, commands: &[Command]) {
         self.begin_span(commands);
         if self.is_observed() {
             self.began.get_or_insert_with(Instant::now);

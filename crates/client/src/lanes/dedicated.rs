@@ -16,7 +16,7 @@ use super::shelf::{Lease, Wanting};
 use crate::core::{Core, Ended};
 use crate::events::Event;
 use crate::fitness::{is_retry_safe, limit_of};
-use crate::limits::ASTRAY_LOOK;
+use crate::limits::MOVED_LOOK_INTERVAL;
 use crate::parts::Kind::Each;
 use crate::run::{Progress, SameServer};
 use crate::told::Told;
@@ -112,7 +112,7 @@ impl LaneCall {
         if self.kind == Kind::Blocking {
             let (is_astray, limit) = (Box::new(is_astray), self.progress.limit);
             self.watch = Some(Box::new(Watch { is_astray, limit, until_us: None, was_astray: false }));
-            self.progress.limit = Some(limit.map_or(ASTRAY_LOOK, |limit| limit.min(ASTRAY_LOOK)));
+            self.progress.limit = Some(limit.map_or(MOVED_LOOK_INTERVAL, |limit| limit.min(MOVED_LOOK_INTERVAL)));
         }
     }
 
@@ -140,7 +140,7 @@ impl LaneCall {
     fn waits_on(&mut self, core: &Arc<Core>, error: &Error) -> bool {
         let Some(watch) = self.watch.as_deref_mut().filter(|_| error.is_timeout()) else { return false };
         let left_us = watch.until_us.unwrap_or(u64::MAX).saturating_sub(core.now_us());
-        let next = ASTRAY_LOOK.min(Duration::from_micros(left_us));
+        let next = MOVED_LOOK_INTERVAL.min(Duration::from_micros(left_us));
         watch.was_astray = left_us > 0 && (watch.is_astray)();
         if left_us == 0 || watch.was_astray {
             return false;
@@ -437,15 +437,15 @@ impl Drop for Rescued {
 /// Requests that follow each other on a connection that no other caller uses meanwhile. They may wait on the server, and `WAIT` counts
 /// those in front of it.
 ///
-/// Made by [`Batch::apart`](crate::Batch::apart). Dropping it closes the connection.
+/// Made by [`Batch::dedicated`](crate::Batch::dedicated). Dropping it closes the connection.
 #[must_use = "nothing is sent before it is awaited"]
-pub struct Apart {
+pub struct DedicatedBatch {
     call: Lane,
     refusal: Option<Error>,
     told: Told,
 }
 
-impl Apart {
+impl DedicatedBatch {
     pub(crate) fn new(call: Lane, refusal: Option<Error>) -> Self {
         Self { call, refusal, told: Told::default() }
     }
@@ -491,7 +491,7 @@ impl Apart {
     }
 }
 
-impl Future for Apart {
+impl Future for DedicatedBatch {
     type Output = Result<Vec<Result<Reply, ServerError>>, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

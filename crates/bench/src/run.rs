@@ -120,11 +120,11 @@ fn used_by(pid: u32) -> Result<Used, String> {
 
 /// Runs a machine on this thread until it wants to exit.
 pub(crate) fn drive<M: Service>(machine: M, tls: Arc<respool_net::tls::TlsClients>) -> std::io::Result<()> {
-    let (postbox, inbox) = mailbox();
+    let (mail_sender, inbox) = mailbox();
     let setup = Setup {
         machine,
         inbox,
-        workers: vec![postbox],
+        workers: vec![mail_sender],
         number: WorkerId::FIRST,
         listeners: Vec::new(),
         engines: Vec::new(),

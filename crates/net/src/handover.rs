@@ -410,12 +410,12 @@ mod tests {
         let listeners = shares.remove(0);
         let address: std::net::SocketAddr = listeners[0].address().parse().unwrap();
         let (told, accepted) = std::sync::mpsc::channel();
-        let (postbox, inbox) = mailbox();
+        let (mail_sender, inbox) = mailbox();
         let machine = Retiring { accepted: Some(told), count: 0, has_heard: false, actions: Vec::new() };
         // The mail and the new connection are ready in the same turn.
-        assert!(postbox.post(()));
+        assert!(mail_sender.post(()));
         let _late = TcpStream::connect(address).unwrap();
-        let setup = alone(machine, (postbox, inbox), listeners);
+        let setup = alone(machine, (mail_sender, inbox), listeners);
         Worker::new(setup).unwrap().run().unwrap();
         assert_eq!(accepted.recv().unwrap(), 0);
     }

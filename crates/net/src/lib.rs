@@ -25,7 +25,7 @@ mod yielding;
 
 pub use clock::{MovableClock, monotonic_us};
 pub use listener::{Callers, ControlSocket, ListenError, Listener, ListenerHandle, adopt, bind};
-pub use mailbox::{Inbox, Postbox, mailbox};
+pub use mailbox::{Inbox, MailSender, mailbox};
 pub use sockets::Sockets;
 pub use transport::TransportOptions;
 pub use worker::{EngineDoor, Setup, Worker};

@@ -76,7 +76,7 @@ impl ListenerHandle {
     }
 
     /// Has a TCP socket listen no more, so that its address is free for another at once. Who waits in its queue is disconnected. Its worker
-    /// closes it with [`crate::Postbox::close_ended`]: until then it listens where the system does not know this, which is an error.
+    /// closes it with [`crate::MailSender::close_ended`]: until then it listens where the system does not know this, which is an error.
     pub fn end(&self) -> io::Result<()> {
         self.has_ended.store(true, Ordering::SeqCst);
         SockRef::from(&self.socket).shutdown(Shutdown::Read)

@@ -1,4 +1,4 @@
-//! How other threads reach a worker: a queue and a bell.
+//! How other threads reach a worker: a channel, and a waker for the worker's loop.
 
 use crate::TransportOptions;
 use crate::listener::Listener;
@@ -10,9 +10,9 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, OnceLock};
 
-/// What may lie in a worker's mailbox.
+/// What a worker's channel carries.
 #[derive(Debug)]
-pub(crate) enum Letter<Mail> {
+pub(crate) enum Message<Mail> {
     /// For the machine.
     Mail(Mail),
     /// A connection that another thread accepted or made for this worker.
@@ -27,70 +27,70 @@ pub(crate) enum Letter<Mail> {
     Resolved(u64, Result<Vec<SocketAddr>, DialFailure>),
 }
 
-/// The slot by which others reach a worker. Cheap to clone; the worker need not run yet.
+/// The sending half of a worker's channel. Cheap to clone; the worker need not run yet.
 #[derive(Debug)]
-pub struct Postbox<Mail> {
-    sender: Sender<Letter<Mail>>,
-    bell: Arc<OnceLock<Waker>>,
+pub struct MailSender<Mail> {
+    sender: Sender<Message<Mail>>,
+    waker: Arc<OnceLock<Waker>>,
 }
 
-impl<Mail> Clone for Postbox<Mail> {
+impl<Mail> Clone for MailSender<Mail> {
     fn clone(&self) -> Self {
-        Self { sender: self.sender.clone(), bell: Arc::clone(&self.bell) }
+        Self { sender: self.sender.clone(), waker: Arc::clone(&self.waker) }
     }
 }
 
-impl<Mail> Postbox<Mail> {
-    /// Puts mail for the worker's machine into its box and wakes it. `false`: the worker has ended.
+impl<Mail> MailSender<Mail> {
+    /// Sends mail to the worker's machine and wakes the worker. `false`: the worker has ended.
     pub fn post(&self, mail: Mail) -> bool {
-        self.put(Letter::Mail(mail))
+        self.put(Message::Mail(mail))
     }
 
     /// Has connections that come from now on get other options: those of clients, and those that are dialled. `false`: the
     /// worker has ended.
     pub fn set_options(&self, of_clients: TransportOptions, of_nodes: TransportOptions) -> bool {
-        self.put(Letter::Options(of_clients, of_nodes))
+        self.put(Message::Options(of_clients, of_nodes))
     }
 
     /// Has the worker accept from these sockets as well. `false`: it has ended.
     pub fn listen(&self, listeners: Vec<Listener>) -> bool {
-        self.put(Letter::Listen(listeners))
+        self.put(Message::Listen(listeners))
     }
 
     /// Has the worker close the listeners that were ended by [`crate::ListenerHandle::end`]. `false`: it has ended itself.
     pub fn close_ended(&self) -> bool {
-        self.put(Letter::CloseEnded)
+        self.put(Message::CloseEnded)
     }
 
-    pub(crate) fn put(&self, letter: Letter<Mail>) -> bool {
-        let is_alive = self.sender.send(letter).is_ok();
-        if let Some(bell) = self.bell.get() {
-            // A bell that cannot ring belongs to a loop that is gone; the letter is lost with it.
-            return is_alive && bell.wake().is_ok();
+    pub(crate) fn put(&self, message: Message<Mail>) -> bool {
+        let is_alive = self.sender.send(message).is_ok();
+        if let Some(waker) = self.waker.get() {
+            // A waker that fails belongs to a loop that has ended; the message is lost with it.
+            return is_alive && waker.wake().is_ok();
         }
         is_alive
     }
 
-    pub(crate) fn hang_bell(&self, waker: Waker) {
-        // A second bell would mean two loops on one mailbox, which `mailbox` does not allow.
-        let _ = self.bell.set(waker);
+    pub(crate) fn set_waker(&self, waker: Waker) {
+        // A second waker would mean two loops on one channel, which `mailbox` does not allow.
+        let _ = self.waker.set(waker);
     }
 }
 
-/// A mailbox that has no worker yet: its slot, and its inside for [`crate::Setup`].
-pub fn mailbox<Mail>() -> (Postbox<Mail>, Inbox<Mail>) {
+/// A channel that has no worker yet: the sending half, and the receiving half for [`crate::Setup`].
+pub fn mailbox<Mail>() -> (MailSender<Mail>, Inbox<Mail>) {
     let (sender, receiver) = channel();
-    (Postbox { sender, bell: Arc::new(OnceLock::new()) }, Inbox { receiver })
+    (MailSender { sender, waker: Arc::new(OnceLock::new()) }, Inbox { receiver })
 }
 
-/// The inside of a mailbox.
+/// The receiving half of a worker's channel.
 #[derive(Debug)]
 pub struct Inbox<Mail> {
-    receiver: Receiver<Letter<Mail>>,
+    receiver: Receiver<Message<Mail>>,
 }
 
 impl<Mail> Inbox<Mail> {
-    pub(crate) fn take(&self) -> Option<Letter<Mail>> {
+    pub(crate) fn take(&self) -> Option<Message<Mail>> {
         self.receiver.try_recv().ok()
     }
 }

@@ -4,7 +4,7 @@
 //! threads as names are asked for at once, within a bound. They stay for the next question.
 
 use crate::limits::RESOLVERS_MAX;
-use crate::mailbox::{Letter, Postbox};
+use crate::mailbox::{MailSender, Message};
 use respool_connection::DialFailure;
 use std::collections::{HashMap, VecDeque};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -19,7 +19,7 @@ pub(crate) type LookUp = Arc<dyn Fn(&Name) -> io::Result<Vec<SocketAddr>> + Send
 
 /// Asks the system's resolver on behalf of one worker; the answers come by mail.
 pub(crate) struct Resolver<Mail> {
-    postbox: Postbox<Mail>,
+    mail_sender: MailSender<Mail>,
     look_up: LookUp,
     desk: Arc<Desk>,
 }
@@ -45,12 +45,12 @@ struct Asked {
 }
 
 impl<Mail: Send + 'static> Resolver<Mail> {
-    pub(crate) fn new(postbox: Postbox<Mail>) -> Self {
-        Self::with(postbox, Arc::new(|(host, port)| Ok((host.as_str(), *port).to_socket_addrs()?.collect())))
+    pub(crate) fn new(mail_sender: MailSender<Mail>) -> Self {
+        Self::with(mail_sender, Arc::new(|(host, port)| Ok((host.as_str(), *port).to_socket_addrs()?.collect())))
     }
 
-    pub(crate) fn with(postbox: Postbox<Mail>, look_up: LookUp) -> Self {
-        Self { postbox, look_up, desk: Arc::default() }
+    pub(crate) fn with(mail_sender: MailSender<Mail>, look_up: LookUp) -> Self {
+        Self { mail_sender, look_up, desk: Arc::default() }
     }
 
     /// Asks for the addresses of `host`. `false`: there is no thread to do it.
@@ -91,13 +91,14 @@ impl<Mail: Send + 'static> Resolver<Mail> {
     }
 
     fn spawn(&self) -> io::Result<()> {
-        let (desk, postbox, look_up) = (Arc::clone(&self.desk), self.postbox.clone(), Arc::clone(&self.look_up));
+        let (desk, mail_sender, look_up) =
+            (Arc::clone(&self.desk), self.mail_sender.clone(), Arc::clone(&self.look_up));
         let run = move || {
             while let Some(name) = desk.next() {
                 let answer = answer(&name, look_up(&name));
                 let dials = desk.lock().dials.remove(&name).unwrap_or_default();
                 for dial in dials {
-                    if !postbox.put(Letter::Resolved(dial, answer.clone())) {
+                    if !mail_sender.put(Message::Resolved(dial, answer.clone())) {
                         return;
                     }
                 }
@@ -156,7 +157,7 @@ mod tests {
         let until = Instant::now() + Duration::from_secs(10);
         while Instant::now() < until {
             match inbox.take() {
-                Some(Letter::Resolved(dial, answer)) => {
+                Some(Message::Resolved(dial, answer)) => {
                     assert_eq!(answer, Ok(vec![SocketAddr::from(([10, 0, 0, 1], 7))]));
                     return Some(dial);
                 }
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_name_that_takes_long_holds_up_no_other() {
-        let (postbox, inbox) = mailbox();
+        let (mail_sender, inbox) = mailbox();
         let (release, held) = channel::<()>();
         let (tell, begun) = channel();
         let (held, tell) = (Mutex::new(held), Mutex::new(tell));
@@ -179,7 +180,7 @@ mod tests {
             }
             Ok(vec![SocketAddr::from(([10, 0, 0, 1], *port))])
         };
-        let resolver = Resolver::with(postbox, Arc::new(look_up));
+        let resolver = Resolver::with(mail_sender, Arc::new(look_up));
         assert!(resolver.ask(1, "slow", 7));
         assert_eq!(begun.recv().unwrap(), "slow");
         // Dials of it are given up and begun anew.
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn what_nothing_waits_for_any_more_is_not_looked_for() {
-        let (postbox, inbox) = mailbox();
+        let (mail_sender, inbox) = mailbox();
         let (release, held) = channel::<()>();
         let held = Mutex::new(held);
         let look_up = move |(host, port): &Name| match host.strip_prefix("slow") {
@@ -209,7 +210,7 @@ mod tests {
                 Ok(vec![SocketAddr::from(([10, 0, 0, 1], *port))])
             }
         };
-        let resolver = Resolver::with(postbox, Arc::new(look_up));
+        let resolver = Resolver::with(mail_sender, Arc::new(look_up));
         let all = 0..RESOLVERS_MAX as u64;
         all.clone().for_each(|dial| assert!(resolver.ask(dial, &format!("slow{dial}"), 7)));
         assert!(resolver.ask(100, "other", 7));

@@ -1,7 +1,7 @@
 //! What tests of the loop share: a machine that does nothing by itself, what a worker needs to run it, and a TLS
 //! server.
 
-use crate::mailbox::{Inbox, Postbox};
+use crate::mailbox::{Inbox, MailSender};
 use crate::tls::{ClientCertificates, KeyPair, ServerTls, TlsServer};
 use crate::worker::Setup;
 use crate::{Listener, TransportOptions};
@@ -102,7 +102,7 @@ impl<R: Reacts> Service for Reacting<R> {
 /// The only worker of a process, whose machine does what its test says.
 pub(crate) fn alone<R: Reacts>(
     reacts: R,
-    mail: (Postbox<()>, Inbox<()>),
+    mail: (MailSender<()>, Inbox<()>),
     listeners: Vec<Listener>,
 ) -> Setup<Reacting<R>> {
     alone_with(Reacting(reacts), mail, listeners)
@@ -111,13 +111,13 @@ pub(crate) fn alone<R: Reacts>(
 /// The only worker of a process.
 pub(crate) fn alone_with<M: Service<Mail = ()>>(
     machine: M,
-    (postbox, inbox): (Postbox<()>, Inbox<()>),
+    (mail_sender, inbox): (MailSender<()>, Inbox<()>),
     listeners: Vec<Listener>,
 ) -> Setup<M> {
     Setup {
         machine,
         inbox,
-        workers: vec![postbox],
+        workers: vec![mail_sender],
         number: WorkerId::FIRST,
         listeners,
         engines: Vec::new(),

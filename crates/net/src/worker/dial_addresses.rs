@@ -139,11 +139,11 @@ mod tests {
         let (silent, _socket, _one) = silent();
         let good = TcpListener::bind("127.0.0.1:0").unwrap();
         let addresses = vec![silent, good.local_addr().unwrap()];
-        let (postbox, inbox) = mailbox();
+        let (mail_sender, inbox) = mailbox();
         let dialler = Dialler { now_us: 0, given_up_us: 0, dials: 0, actions: Vec::new() };
-        let setup = alone(dialler, (postbox.clone(), inbox), Vec::new());
+        let setup = alone(dialler, (mail_sender.clone(), inbox), Vec::new());
         let mut worker = Worker::new(setup).unwrap();
-        worker.resolver = Some(Resolver::with(postbox, Arc::new(move |_| Ok(addresses.clone()))));
+        worker.resolver = Some(Resolver::with(mail_sender, Arc::new(move |_| Ok(addresses.clone()))));
         worker.run().unwrap();
     }
 
@@ -155,12 +155,12 @@ mod tests {
         let refusing = closed.local_addr().unwrap().as_socket().unwrap();
         let good = TcpListener::bind("127.0.0.1:0").unwrap();
         let addresses = vec![refusing, good.local_addr().unwrap()];
-        let (postbox, inbox) = mailbox();
+        let (mail_sender, inbox) = mailbox();
         let dialler = Dialler { now_us: 0, given_up_us: 0, dials: 0, actions: Vec::new() };
-        let setup = alone(dialler, (postbox.clone(), inbox), Vec::new());
+        let setup = alone(dialler, (mail_sender.clone(), inbox), Vec::new());
         setup.sockets.set(1, 1);
         let mut worker = Worker::new(setup).unwrap();
-        worker.resolver = Some(Resolver::with(postbox, Arc::new(move |_| Ok(addresses.clone()))));
+        worker.resolver = Some(Resolver::with(mail_sender, Arc::new(move |_| Ok(addresses.clone()))));
         worker.run().unwrap();
     }
 

@@ -123,8 +123,8 @@ mod tests {
             all_have_gone: have_gone,
             result,
         };
-        let (postbox, inbox) = mailbox();
-        let setup = alone(machine, (postbox, inbox), shares.remove(0));
+        let (mail_sender, inbox) = mailbox();
+        let setup = alone(machine, (mail_sender, inbox), shares.remove(0));
         let worker = std::thread::spawn(|| Worker::new(setup).unwrap().run().unwrap());
         are_here.recv().unwrap();
         drop(clients);

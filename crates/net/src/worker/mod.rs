@@ -26,7 +26,7 @@ use crate::clock::{Clock, MovableClock};
 use crate::limits::{ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, SETTLE_ROUNDS_MAX};
 use crate::linger::Lingering;
 use crate::listener::ListenerSocket;
-use crate::mailbox::{Inbox, Letter, Postbox};
+use crate::mailbox::{Inbox, MailSender, Message};
 use crate::peer_liveness::Vigil;
 use crate::readiness::{Event, Events};
 use crate::resolver::Resolver;
@@ -48,7 +48,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-const BELL: Token = Token(1 << 40);
+const WAKER: Token = Token(1 << 40);
 const FIRST_LINGERING: usize = 1 << 39;
 const FIRST_HANDSHAKE: usize = 1 << 38;
 const FIRST_LISTENER: usize = 1 << 36;
@@ -57,10 +57,10 @@ const FIRST_LISTENER: usize = 1 << 36;
 pub struct Setup<M: Service> {
     /// The machine to drive.
     pub machine: M,
-    /// The worker's own mailbox.
+    /// The receiving half of the worker's own channel.
     pub inbox: Inbox<M::Mail>,
-    /// The slots of all workers of the same machine, in the order of their ids.
-    pub workers: Vec<Postbox<M::Mail>>,
+    /// The sending halves of all workers of the same machine, in the order of their ids.
+    pub workers: Vec<MailSender<M::Mail>>,
     /// Which worker this is.
     pub number: WorkerId,
     /// Sockets to accept from.
@@ -79,9 +79,9 @@ pub struct Setup<M: Service> {
 pub struct EngineDoor(Box<dyn Fn(Socket, Peer, Permit) -> bool + Send>);
 
 impl EngineDoor {
-    /// The door of the engine whose worker has the mailbox slot `postbox`.
-    pub fn new<Mail: Send + 'static>(postbox: Postbox<Mail>) -> Self {
-        Self(Box::new(move |socket, peer, permit| postbox.put(Letter::Socket(socket, peer, permit))))
+    /// The door of the engine whose worker has the mailbox slot `mail_sender`.
+    pub fn new<Mail: Send + 'static>(mail_sender: MailSender<Mail>) -> Self {
+        Self(Box::new(move |socket, peer, permit| mail_sender.put(Message::Socket(socket, peer, permit))))
     }
 }
 
@@ -98,7 +98,7 @@ pub struct Worker<M: Service> {
     listeners: Vec<Listener>,
     connections: Connections,
     inbox: Inbox<M::Mail>,
-    workers: Vec<Postbox<M::Mail>>,
+    workers: Vec<MailSender<M::Mail>>,
     engines: Vec<EngineDoor>,
     number: WorkerId,
     transport: TransportOptions,
@@ -138,9 +138,9 @@ impl<M: Service> Worker<M> {
     pub fn new(setup: Setup<M>) -> io::Result<Self> {
         let poll = Poll::new()?;
         let nodes_poll = Poll::new()?;
-        let waker = Waker::new(poll.registry(), BELL)?;
+        let waker = Waker::new(poll.registry(), WAKER)?;
         if let Some(own) = setup.workers.get(setup.number.get()) {
-            own.hang_bell(waker);
+            own.set_waker(waker);
         }
         let mut worker = Self {
             machine: setup.machine,
@@ -202,7 +202,7 @@ impl<M: Service> Worker<M> {
     /// Runs until the machine asks to exit.
     pub fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(EVENTS_MAX);
-        // Letters may have been put in before the bell hung.
+        // Messages may have been sent before the waker was set.
         let mut has_mail = true;
         let mut is_settled = true;
         let mut now = self.clock.now();
@@ -323,7 +323,7 @@ impl<M: Service> Worker<M> {
         }
     }
 
-    /// Reads what is ready: nodes first, so that their replies leave with this turn's writes whatever is read later. Letters
+    /// Reads what is ready: nodes first, so that their replies leave with this turn's writes whatever is read later. Messages
     /// come before clients: a request that was sent after other settings were posted is read after they have been taken. Clients
     /// that leave come before those that stay: one that waits is given nothing that was sent after it had left.
     fn take_events(&mut self, events: &Events, now: Now, has_mail: bool) {
@@ -370,17 +370,17 @@ impl<M: Service> Worker<M> {
     /// What has come for neither nodes nor clients. All listeners are tried once per turn, whichever of them is ready.
     #[cold]
     fn take_rare_events(&mut self, events: &Events, now: Now, has_mail: bool) {
-        let mut has_rung = has_mail;
+        let mut is_woken = has_mail;
         for event in events.iter() {
             match event.token() {
-                BELL => has_rung = true,
+                WAKER => is_woken = true,
                 Token(place) if place >= FIRST_LINGERING => self.lingering.hear(place - FIRST_LINGERING),
                 Token(place) if place >= FIRST_HANDSHAKE => self.handshakes.list(place - FIRST_HANDSHAKE),
                 Token(place) if place >= FIRST_LISTENER => self.accept_again_us = Some(now.mono_us),
                 Token(_) => {}
             }
         }
-        if has_rung {
+        if is_woken {
             self.take_mail();
         }
     }
@@ -482,14 +482,14 @@ impl<M: Service> Worker<M> {
     }
 
     fn take_mail(&mut self) {
-        while let Some(letter) = self.inbox.take() {
-            match letter {
-                Letter::Mail(mail) => self.machine.handle_mail(mail),
-                Letter::Socket(socket, peer, permit) => self.adopt(socket, peer, permit),
-                Letter::Listen(listeners) => self.take_listeners(listeners),
-                Letter::CloseEnded => self.close_ended_listeners(),
-                Letter::Options(of_clients, of_nodes) => self.take_options(of_clients, of_nodes),
-                Letter::Resolved(number, answer) => self.take_resolution(number, answer),
+        while let Some(message) = self.inbox.take() {
+            match message {
+                Message::Mail(mail) => self.machine.handle_mail(mail),
+                Message::Socket(socket, peer, permit) => self.adopt(socket, peer, permit),
+                Message::Listen(listeners) => self.take_listeners(listeners),
+                Message::CloseEnded => self.close_ended_listeners(),
+                Message::Options(of_clients, of_nodes) => self.take_options(of_clients, of_nodes),
+                Message::Resolved(number, answer) => self.take_resolution(number, answer),
             }
         }
     }
@@ -571,9 +571,9 @@ impl<M: Service> Worker<M> {
         let worker = self.next_worker;
         self.next_worker = WorkerId::new((worker.get() + 1) % self.workers.len().max(1));
         match self.workers.get(worker.get()) {
-            Some(postbox) if worker != self.number => {
+            Some(mail_sender) if worker != self.number => {
                 // A worker that has ended drops the connection, which is what a client sees of a process that ends.
-                postbox.put(Letter::Socket(socket, peer, permit));
+                mail_sender.put(Message::Socket(socket, peer, permit));
             }
             _ => self.adopt(socket, peer, permit),
         }
@@ -664,9 +664,9 @@ impl<M: Service> Worker<M> {
     fn act_for_service(&mut self, action: ServiceAction<M::Mail>) {
         match action {
             ServiceAction::Post { worker, mail } => {
-                if let Some(postbox) = self.workers.get(worker.get()) {
+                if let Some(mail_sender) = self.workers.get(worker.get()) {
                     // A worker that has ended does not answer; the asker has its own deadline.
-                    postbox.post(mail);
+                    mail_sender.post(mail);
                 }
             }
             ServiceAction::StopAccepting => self.listeners.clear(),

@@ -247,13 +247,13 @@ mod tests {
             conn: ConnId::upstream(place as u32),
             endpoint: Arc::new(Endpoint::Tcp { host: (*host).to_owned(), port }),
         };
-        let (postbox, inbox) = mailbox();
+        let (mail_sender, inbox) = mailbox();
         let moved: Arc<Mutex<Vec<(ConnId, String)>>> = Arc::default();
         let machine = Follower { actions: hosts.iter().enumerate().map(dial).collect(), moved: Arc::clone(&moved) };
-        let mut setup = alone(machine, (postbox.clone(), inbox), Vec::new());
+        let mut setup = alone(machine, (mail_sender.clone(), inbox), Vec::new());
         setup.transport.names_interval = Some(Duration::from_millis(1));
         let mut worker = Worker::new(setup).unwrap();
-        worker.resolver = Some(Resolver::with(postbox, look_up));
+        worker.resolver = Some(Resolver::with(mail_sender, look_up));
         worker.run().unwrap();
         let moved = moved.lock().unwrap();
         moved.clone()

@@ -165,8 +165,8 @@ mod tests {
             buffer: [0; READ_BYTES],
             result,
         };
-        let (postbox, inbox) = mailbox();
-        let setup = alone(machine, (postbox, inbox), shares.remove(0));
+        let (mail_sender, inbox) = mailbox();
+        let setup = alone(machine, (mail_sender, inbox), shares.remove(0));
         let worker = std::thread::spawn(|| Worker::new(setup).unwrap().run().unwrap());
         let turns: Vec<_> = results.recv().unwrap().into_iter().filter(|turn| !turn.is_empty()).collect();
         worker.join().unwrap();

@@ -4,7 +4,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use respool_net::Postbox;
+use respool_net::MailSender;
 use respool_proxy::{Mail, Shared};
 
 use crate::settings::Address;
@@ -33,9 +33,9 @@ pub struct InstanceWorkers {
     /// What the workers have counted.
     pub shared: Arc<Shared>,
     /// Their mailboxes.
-    pub workers: Vec<Postbox<Mail>>,
+    pub workers: Vec<MailSender<Mail>>,
     /// The mailboxes of engines that have threads of their own.
-    pub engines: Vec<Postbox<Mail>>,
+    pub engines: Vec<MailSender<Mail>>,
 }
 
 /// A server of metrics that runs.

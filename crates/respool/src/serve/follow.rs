@@ -4,7 +4,7 @@ use super::config;
 use super::files::Files;
 use super::tls::InstanceTls;
 use crate::control::{Control, Phase};
-use respool_net::Postbox;
+use respool_net::MailSender;
 use respool_proxy::Mail;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) fn follow(
     control: &Arc<Control>,
     number: usize,
-    slots: Vec<Postbox<Mail>>,
+    slots: Vec<MailSender<Mail>>,
     tls: Arc<InstanceTls>,
     files: Arc<Files>,
 ) {
@@ -61,7 +61,7 @@ pub(super) fn follow(
 }
 
 /// Passes on to an instance's embedded nodes what of a reload is about them.
-pub(super) fn follow_as_nodes(control: &Arc<Control>, number: usize, nodes: Vec<Postbox<Mail>>) {
+pub(super) fn follow_as_nodes(control: &Arc<Control>, number: usize, nodes: Vec<MailSender<Mail>>) {
     let weak = Arc::downgrade(control);
     let told = std::sync::atomic::AtomicU64::new(0);
     control.on_change(Box::new(move || {

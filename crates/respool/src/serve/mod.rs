@@ -16,7 +16,9 @@ use respool_command::{Execute, Outcome, SessionView};
 use respool_connection::WorkerId;
 use respool_engine::{Engine, EngineConfig};
 use respool_net::Sockets;
-use respool_net::{EngineDoor, Inbox, Listener, MovableClock, Postbox, Setup, TransportOptions, adopt, bind, mailbox};
+use respool_net::{
+    EngineDoor, Inbox, Listener, MailSender, MovableClock, Setup, TransportOptions, adopt, bind, mailbox,
+};
 use respool_proxy::hooks::Hooks;
 use respool_proxy::{
     Access, LateScripts, Mail, PostMail, ProcessBudget, ProcessFacts, ProcessWorkers, ServerPause, Shared, WorkerSetup,
@@ -226,12 +228,12 @@ struct Common<'a> {
 struct Running {
     name: String,
     shared: Arc<Shared>,
-    slots: Vec<Postbox<Mail>>,
+    slots: Vec<MailSender<Mail>>,
     /// The mailboxes of embedded nodes.
-    engines: Vec<Postbox<Mail>>,
+    engines: Vec<MailSender<Mail>>,
     bound: Vec<Address>,
     /// Listeners for running workers, with the workers' mailboxes.
-    late: Vec<(Postbox<Mail>, Vec<Listener>)>,
+    late: Vec<(MailSender<Mail>, Vec<Listener>)>,
     workers: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
     nodes: Vec<Box<dyn FnOnce() -> std::io::Result<()> + Send>>,
     /// Ends the embedded nodes, once they have no clients.
@@ -266,7 +268,7 @@ impl Running {
         let config = config::proxy(process, instance, doors.files.clients_max(process));
         let config = Arc::new(config.map_err(|error| Failure::running(error.to_string()))?);
         let shared = Shared::new(workers, respool_net::monotonic_us(), about.clone(), Arc::clone(ledger));
-        let (slots, insides): (Vec<Postbox<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
+        let (slots, insides): (Vec<MailSender<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
         let listeners = doors.hands.take().map(|open| {
             let port = Arc::clone(&about.tcp_port);
             ServerListeners::new(open, slots.clone(), Arc::clone(&tls), port, &job.control)
@@ -472,7 +474,7 @@ fn join(thread: JoinHandle<std::io::Result<()>>) -> Result<(), Failure> {
 
 /// An engine with a loop of its own, behind a door instead of a listener.
 struct EmbeddedNode {
-    slot: Postbox<Mail>,
+    slot: MailSender<Mail>,
     inbox: Inbox<Mail>,
     config: Arc<respool_proxy::Config>,
     shared: Arc<Shared>,
@@ -563,7 +565,7 @@ impl EmbeddedNode {
 }
 
 /// Has keys moved to other servers for an engine in one of these workers.
-fn transferring(hooks: Hooks, transfers: &Arc<Transfers>, workers: Vec<Postbox<Mail>>) -> Hooks {
+fn transferring(hooks: Hooks, transfers: &Arc<Transfers>, workers: Vec<MailSender<Mail>>) -> Hooks {
     let (moving, kept) = (Arc::clone(transfers), Arc::clone(transfers));
     let hooks = hooks.on_transfer_connections(move || kept.kept());
     hooks.on_transfer(move |transfer| {

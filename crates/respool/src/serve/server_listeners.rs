@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use respool_net::{Listener, ListenerHandle, Postbox, TransportOptions, bind};
+use respool_net::{Listener, ListenerHandle, MailSender, TransportOptions, bind};
 use respool_proxy::Mail;
 
 use super::config;
@@ -26,7 +26,7 @@ pub(super) struct Door {
 
 /// The listeners of a server whose parameters say where it listens.
 pub(super) struct ServerListeners {
-    workers: Vec<Postbox<Mail>>,
+    workers: Vec<MailSender<Mail>>,
     tls: Arc<InstanceTls>,
     /// The port that INFO shows.
     tcp_port: Arc<AtomicU16>,
@@ -72,7 +72,7 @@ impl Terms {
 impl ServerListeners {
     pub(super) fn new(
         doors: Vec<Door>,
-        workers: Vec<Postbox<Mail>>,
+        workers: Vec<MailSender<Mail>>,
         tls: Arc<InstanceTls>,
         tcp_port: Arc<AtomicU16>,
         control: &Arc<Control>,

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, channel};
 
 use respool_command::{Execute, Millis, SessionView};
-use respool_net::Postbox;
+use respool_net::MailSender;
 use respool_proxy::{Mail, Visit};
 use respool_wire::{ArgsBuf, Encoder, Protocol, Value};
 
@@ -58,7 +58,7 @@ pub(super) fn wait_for<T>(all: impl Iterator<Item = Receiver<T>>) -> Vec<T> {
 }
 
 /// Those who have engines, and those who have clients in front of them: the same where one engine is the server.
-fn owners(server: &Server) -> impl Iterator<Item = &Postbox<Mail>> {
+fn owners(server: &Server) -> impl Iterator<Item = &MailSender<Mail>> {
     server.instances.iter().flat_map(|instance| match instance.engines.is_empty() {
         true => &instance.workers,
         false => &instance.engines,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use respool_net::{MovableClock, Postbox};
+use respool_net::{MailSender, MovableClock};
 use respool_proxy::{Mail, Visit};
 
 use super::engines::{Engine, databases_of, visit, wait_for};
@@ -109,7 +109,7 @@ impl Running {
 
 /// Closes all connections of clients; how many there were.
 pub(super) fn close_clients(server: &Server) -> usize {
-    let closed = |workers: &[Postbox<Mail>]| {
+    let closed = |workers: &[MailSender<Mail>]| {
         wait_for(workers.iter().map(|worker| {
             let (tell, told) = channel();
             worker.post(Visit::closing_clients(move |count| _ = tell.send(count)).into());

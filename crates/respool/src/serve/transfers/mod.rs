@@ -21,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use respool_net::Postbox;
+use respool_net::MailSender;
 use respool_proxy::{Mail, Transfer, TransferEnd, TransferFailure, TransferOutcome, TransferTarget};
 use respool_wire::encode_request;
 use rustix::event::PollFlags;
@@ -66,12 +66,12 @@ impl fmt::Debug for Transfers {
 
 impl Transfers {
     /// Sends keys. What has come of it is returned if the worker waits for it; otherwise it is mailed, also where there is no thread.
-    pub(super) fn begin(&self, transfer: Transfer, postbox: &Postbox<Mail>) -> Option<TransferEnd> {
+    pub(super) fn begin(&self, transfer: Transfer, mail_sender: &MailSender<Mail>) -> Option<TransferEnd> {
         if transfer.is_waited_for {
             return Some(transfer.end(self.desk.run(&transfer)));
         }
         let failed = transfer.end(TransferFailure::Connecting.into());
-        let report = Report { postbox: postbox.clone(), end: Some(failed) };
+        let report = Report { mail_sender: mail_sender.clone(), end: Some(failed) };
         let desk = Arc::clone(&self.desk);
         spawn(&self.desk, "transfer", move || {
             let mut report = report;
@@ -119,7 +119,7 @@ impl Drop for Transfers {
 
 /// What the worker is told, whatever becomes of the thread.
 struct Report {
-    postbox: Postbox<Mail>,
+    mail_sender: MailSender<Mail>,
     end: Option<TransferEnd>,
 }
 
@@ -127,7 +127,7 @@ impl Drop for Report {
     fn drop(&mut self) {
         if let Some(end) = self.end.take() {
             // A worker that has ended has no client that waits.
-            self.postbox.post(end.into());
+            self.mail_sender.post(end.into());
         }
     }
 }

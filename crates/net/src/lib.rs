@@ -28,4 +28,4 @@ pub use listener::{Callers, ControlSocket, ListenError, Listener, ListenerHandle
 pub use mailbox::{Inbox, MailSender, mailbox};
 pub use sockets::Sockets;
 pub use transport::TransportOptions;
-pub use worker::{EngineDoor, Setup, Worker};
+pub use worker::{EngineDialer, Setup, Worker};

@@ -91,7 +91,7 @@ impl<M: Service> Worker<M> {
             let address = "embedded:0".to_owned();
             let peer = Peer { address: address.clone(), local_address: address, is_unix: true, fd: 0, identity: None };
             match self.engines.get(index) {
-                Some(door) if (door.0)(Socket::Unix(theirs), peer, permit_there) => Ok(Socket::Unix(ours)),
+                Some(dialer) if (dialer.0)(Socket::Unix(theirs), peer, permit_there) => Ok(Socket::Unix(ours)),
                 _ => Err(io::Error::new(io::ErrorKind::ConnectionRefused, "there is no such embedded engine")),
             }
         });

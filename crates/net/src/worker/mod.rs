@@ -66,7 +66,7 @@ pub struct Setup<M: Service> {
     /// Sockets to accept from.
     pub listeners: Vec<Listener>,
     /// Where `Endpoint::Embedded` connections are handed to: a function that takes over the engine's end.
-    pub engines: Vec<EngineDoor>,
+    pub engines: Vec<EngineDialer>,
     /// Options of the TCP connections that are dialled.
     pub transport: TransportOptions,
     /// What `Endpoint::Tls` is dialled with.
@@ -76,10 +76,10 @@ pub struct Setup<M: Service> {
 }
 
 /// A way to hand one end of a connection in process to the worker of an embedded engine.
-pub struct EngineDoor(Box<dyn Fn(Socket, Peer, Permit) -> bool + Send>);
+pub struct EngineDialer(Box<dyn Fn(Socket, Peer, Permit) -> bool + Send>);
 
-impl EngineDoor {
-    /// The door of the engine whose worker has the mailbox slot `mail_sender`.
+impl EngineDialer {
+    /// Hands connections to the engine whose worker is reached by `mail_sender`.
     pub fn new<Mail: Send + 'static>(mail_sender: MailSender<Mail>) -> Self {
         Self(Box::new(move |socket, peer, permit| mail_sender.put(Message::Socket(socket, peer, permit))))
     }
@@ -99,7 +99,7 @@ pub struct Worker<M: Service> {
     connections: Connections,
     inbox: Inbox<M::Mail>,
     workers: Vec<MailSender<M::Mail>>,
-    engines: Vec<EngineDoor>,
+    engines: Vec<EngineDialer>,
     number: WorkerId,
     transport: TransportOptions,
     reads: ReadQueue,

@@ -17,7 +17,7 @@ use respool_connection::WorkerId;
 use respool_engine::{Engine, EngineConfig};
 use respool_net::Sockets;
 use respool_net::{
-    EngineDoor, Inbox, Listener, MailSender, MovableClock, Setup, TransportOptions, adopt, bind, mailbox,
+    EngineDialer, Inbox, Listener, MailSender, MovableClock, Setup, TransportOptions, adopt, bind, mailbox,
 };
 use respool_proxy::hooks::Hooks;
 use respool_proxy::{
@@ -348,7 +348,7 @@ impl Running {
             if doors.opens_late {
                 running.late.push((slots[worker].clone(), std::mem::take(&mut listeners)));
             }
-            let engines = nodes.iter().map(|node| EngineDoor::new(node.slot.clone())).collect();
+            let engines = nodes.iter().map(|node| EngineDialer::new(node.slot.clone())).collect();
             let workers = slots.clone();
             let (tls, sockets) = (Arc::clone(&clients), Arc::clone(&doors.files.sockets));
             let clock = job.clock.clone();

@@ -67,20 +67,20 @@ struct Doubt {
     heard_us: u64,
 }
 
-/// What is to be thought of a connection.
+/// Result of a liveness check of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Nothing is to be looked at before something is written again.
+pub(crate) enum Liveness {
+    /// Not checked again before something is written.
     Quiet,
-    /// It is to be looked at again.
+    /// Undecided: it is checked again.
     Open,
     /// Its peer has vanished.
     Gone,
 }
 
-/// The watch over the connections of one worker to nodes.
+/// Liveness checks of the connections of one worker, to nodes or of clients.
 #[derive(Debug)]
-pub(crate) struct Vigil {
+pub(crate) struct PeerLiveness {
     patience: Option<Duration>,
     #[cfg(any(target_os = "linux", target_os = "android"))]
     kernel: Option<Diag>,
@@ -96,8 +96,8 @@ pub(crate) struct Vigil {
     interval_us: u64,
 }
 
-impl Vigil {
-    /// A watch that takes peers for gone after `patience`; `None`: it is left to the kernel.
+impl PeerLiveness {
+    /// Checks that take a peer for gone after `patience`; `None`: it is left to the kernel.
     pub(crate) fn new(patience: Option<Duration>) -> Self {
         Self {
             patience,
@@ -112,7 +112,7 @@ impl Vigil {
         }
     }
 
-    /// A watch over clients, whose patience is the one that their listener has set.
+    /// Checks of clients, whose patience is the one that their listener has set.
     pub(crate) fn over_clients() -> Self {
         Self { interval_us: LOOK_AT_CLIENTS_US, ..Self::new(None) }
     }
@@ -187,16 +187,16 @@ impl Vigil {
     }
 
     /// Looks at a connection to which something was written and from which nothing came since the last look.
-    pub(crate) fn judge(&mut self, conn: ConnId, socket: &mut Socket, now: Now) -> Verdict {
-        let verdict = self.ask(socket).map_or(Verdict::Quiet, |signs| self.weigh(conn, signs, now));
-        self.is_awake |= verdict == Verdict::Open;
+    pub(crate) fn judge(&mut self, conn: ConnId, socket: &mut Socket, now: Now) -> Liveness {
+        let verdict = self.ask(socket).map_or(Liveness::Quiet, |signs| self.weigh(conn, signs, now));
+        self.is_awake |= verdict == Liveness::Open;
         verdict
     }
 
-    fn weigh(&mut self, conn: ConnId, signs: Signs, now: Now) -> Verdict {
+    fn weigh(&mut self, conn: ConnId, signs: Signs, now: Now) -> Liveness {
         if signs.asks == Asks::Nothing {
             self.doubts.remove(&conn);
-            return if signs.is_all_there { Verdict::Quiet } else { Verdict::Open };
+            return if signs.is_all_there { Liveness::Quiet } else { Liveness::Open };
         }
         let heard_us = now.mono_us.saturating_sub(signs.since_heard_us);
         let fresh = Doubt { began_us: now.mono_us, heard_us };
@@ -207,9 +207,9 @@ impl Vigil {
         let patience = match (self.patience, signs.asks) {
             (Some(patience), Asks::Again) => patience,
             (Some(patience), Asks::Room) => patience + ROOM_ANSWERS,
-            _ => return Verdict::Open,
+            _ => return Liveness::Open,
         };
-        if u128::from(now.mono_us - doubt.began_us) >= patience.as_micros() { Verdict::Gone } else { Verdict::Open }
+        if u128::from(now.mono_us - doubt.began_us) >= patience.as_micros() { Liveness::Gone } else { Liveness::Open }
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -254,71 +254,71 @@ mod tests {
 
     #[test]
     fn a_silent_peer_is_gone_after_the_patience_and_not_before() {
-        let mut vigil = Vigil::new(Some(PATIENCE));
+        let mut liveness = PeerLiveness::new(Some(PATIENCE));
         // It had said nothing for long, because nothing was asked: that counts for nothing.
         for ms in (60_000..60_900).step_by(100) {
-            assert_eq!(vigil.weigh(NODE, asking(ms), at(ms)), Verdict::Open, "{ms}");
+            assert_eq!(liveness.weigh(NODE, asking(ms), at(ms)), Liveness::Open, "{ms}");
         }
-        assert_eq!(vigil.weigh(NODE, asking(60_900), at(60_900)), Verdict::Gone);
+        assert_eq!(liveness.weigh(NODE, asking(60_900), at(60_900)), Liveness::Gone);
     }
 
     #[test]
     fn every_acknowledgement_ends_a_doubt() {
-        let mut vigil = Vigil::new(Some(PATIENCE));
+        let mut liveness = PeerLiveness::new(Some(PATIENCE));
         for ms in (10_000..60_000).step_by(100) {
             // The last acknowledgement is half a second old at most.
-            assert_eq!(vigil.weigh(NODE, asking(ms % 500), at(ms)), Verdict::Open, "{ms}");
+            assert_eq!(liveness.weigh(NODE, asking(ms % 500), at(ms)), Liveness::Open, "{ms}");
         }
-        assert_eq!(vigil.weigh(NODE, Signs { asks: Asks::Nothing, ..asking(0) }, at(60_000)), Verdict::Open);
-        assert!(vigil.doubts.is_empty());
+        assert_eq!(liveness.weigh(NODE, Signs { asks: Asks::Nothing, ..asking(0) }, at(60_000)), Liveness::Open);
+        assert!(liveness.doubts.is_empty());
         let all_there = Signs { asks: Asks::Nothing, is_all_there: true, ..asking(0) };
-        assert_eq!(vigil.weigh(NODE, all_there, at(60_100)), Verdict::Quiet);
+        assert_eq!(liveness.weigh(NODE, all_there, at(60_100)), Liveness::Quiet);
     }
 
     #[test]
     fn a_long_way_is_waited_for_until_the_kernel_has_tried_again() {
-        let mut vigil = Vigil::new(Some(PATIENCE));
+        let mut liveness = PeerLiveness::new(Some(PATIENCE));
         for ms in (1_000..5_000).step_by(100) {
             let signs = Signs { asks: Asks::Once, ..asking(ms) };
-            assert_eq!(vigil.weigh(NODE, signs, at(ms)), Verdict::Open, "{ms}");
+            assert_eq!(liveness.weigh(NODE, signs, at(ms)), Liveness::Open, "{ms}");
         }
-        assert_eq!(vigil.weigh(NODE, asking(5_000), at(5_000)), Verdict::Gone);
+        assert_eq!(liveness.weigh(NODE, asking(5_000), at(5_000)), Liveness::Gone);
     }
 
     #[test]
     fn a_peer_without_room_may_leave_one_question_unanswered() {
-        let mut vigil = Vigil::new(Some(PATIENCE));
+        let mut liveness = PeerLiveness::new(Some(PATIENCE));
         let asking_room = |ms: u64| Signs { asks: Asks::Room, ..asking(ms) };
         // Asked 499 ms after its last answer; the next question is 998 ms later.
         for ms in (500..1_500).step_by(100) {
-            assert_eq!(vigil.weigh(NODE, asking_room(ms), at(10_000 + ms)), Verdict::Open, "{ms}");
+            assert_eq!(liveness.weigh(NODE, asking_room(ms), at(10_000 + ms)), Liveness::Open, "{ms}");
         }
-        assert_eq!(vigil.weigh(NODE, asking_room(20), at(11_520)), Verdict::Open);
+        assert_eq!(liveness.weigh(NODE, asking_room(20), at(11_520)), Liveness::Open);
         for ms in (100..1_400).step_by(100) {
-            assert_eq!(vigil.weigh(NODE, asking_room(20 + ms), at(11_520 + ms)), Verdict::Open, "{ms}");
+            assert_eq!(liveness.weigh(NODE, asking_room(20 + ms), at(11_520 + ms)), Liveness::Open, "{ms}");
         }
-        assert_eq!(vigil.weigh(NODE, asking_room(1_520), at(13_020)), Verdict::Gone);
+        assert_eq!(liveness.weigh(NODE, asking_room(1_520), at(13_020)), Liveness::Gone);
     }
 
     #[test]
     fn a_loop_that_has_slept_does_not_take_its_sleep_for_the_peers() {
-        let mut vigil = Vigil::new(Some(PATIENCE));
-        assert_eq!(vigil.weigh(NODE, asking(300), at(10_000)), Verdict::Open);
+        let mut liveness = PeerLiveness::new(Some(PATIENCE));
+        assert_eq!(liveness.weigh(NODE, asking(300), at(10_000)), Liveness::Open);
         // What the kernel has heard meanwhile counts, and what it has not is asked for once more.
-        assert_eq!(vigil.weigh(NODE, asking(50), at(15_000)), Verdict::Open);
-        assert_eq!(vigil.weigh(NODE, asking(850), at(15_800)), Verdict::Open);
-        assert_eq!(vigil.weigh(NODE, asking(950), at(15_900)), Verdict::Gone);
+        assert_eq!(liveness.weigh(NODE, asking(50), at(15_000)), Liveness::Open);
+        assert_eq!(liveness.weigh(NODE, asking(850), at(15_800)), Liveness::Open);
+        assert_eq!(liveness.weigh(NODE, asking(950), at(15_900)), Liveness::Gone);
     }
 
     #[test]
     fn nothing_is_looked_at_before_something_is_written() {
-        let mut vigil = Vigil::new(Some(PATIENCE));
-        assert_eq!(vigil.next_look_us(), None);
-        vigil.is_awake = true;
-        assert_eq!(vigil.next_look_us().is_some(), vigil.can_ask());
-        assert_eq!(vigil.begin_look(at(1_000)), vigil.can_ask());
-        assert!(!vigil.begin_look(at(1_000)));
-        assert_eq!(Vigil::new(None).next_look_us(), None);
+        let mut liveness = PeerLiveness::new(Some(PATIENCE));
+        assert_eq!(liveness.next_look_us(), None);
+        liveness.is_awake = true;
+        assert_eq!(liveness.next_look_us().is_some(), liveness.can_ask());
+        assert_eq!(liveness.begin_look(at(1_000)), liveness.can_ask());
+        assert!(!liveness.begin_look(at(1_000)));
+        assert_eq!(PeerLiveness::new(None).next_look_us(), None);
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -326,7 +326,7 @@ mod tests {
     fn a_kernel_that_has_answered_is_not_asked_about_each_client() {
         let listener = mio::net::TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
-        let mut vigil = Vigil::over_clients();
+        let mut liveness = PeerLiveness::over_clients();
         let mut timeouts = Vec::new();
         let mut clients = Vec::new();
         for index in 0..3 {
@@ -334,13 +334,13 @@ mod tests {
             let (stream, _) = listener.accept().unwrap();
             SockRef::from(&stream).set_tcp_user_timeout(Some(PATIENCE)).unwrap();
             let mut socket = Socket::Tcp(stream);
-            vigil.take_over(ConnId::client(index), &mut socket);
+            liveness.take_over(ConnId::client(index), &mut socket);
             timeouts.push(SockRef::from(&*socket.tcp().unwrap()).tcp_user_timeout().unwrap());
         }
-        let Some(kernel) = vigil.kernel.as_ref().filter(|_| vigil.has_answered) else {
+        let Some(kernel) = liveness.kernel.as_ref().filter(|_| liveness.has_answered) else {
             assert!(timeouts.iter().all(|timeout| *timeout == Some(PATIENCE)), "what cannot be watched keeps it");
             return;
         };
-        assert_eq!((timeouts, kernel.asked(), vigil.patience), (vec![None; 3], 1, Some(PATIENCE)));
+        assert_eq!((timeouts, kernel.asked(), liveness.patience), (vec![None; 3], 1, Some(PATIENCE)));
     }
 }

@@ -3,7 +3,7 @@
 use super::{Worker, earlier};
 use crate::TransportOptions;
 use crate::limits::CLIENTS_LOOKED_AT_MAX;
-use crate::peer_liveness::Verdict;
+use crate::peer_liveness::Liveness;
 use respool_connection::{ConnId, Now, Service};
 use rustix::io::Errno;
 
@@ -11,7 +11,7 @@ impl<M: Service> Worker<M> {
     /// A connection to a node is there.
     pub(super) fn watch(&mut self, conn: ConnId) {
         if let Some(Some(connection)) = self.connections.nodes.get_mut(conn.index()) {
-            self.vigil.begin(conn, &mut connection.socket);
+            self.liveness.begin(conn, &mut connection.socket);
             self.plan_looks();
         }
     }
@@ -24,7 +24,7 @@ impl<M: Service> Worker<M> {
         // There may be connections already.
         let now = self.clock.now();
         self.names.plan(now);
-        self.vigil.set_patience(of_nodes.user_timeout);
+        self.liveness.set_patience(of_nodes.user_timeout);
         self.plan_looks();
         for listener in &self.listeners {
             if let Err(error) = listener.set_options(&of_clients) {
@@ -36,10 +36,10 @@ impl<M: Service> Worker<M> {
     /// Checks node and client connections if their intervals have passed.
     #[cold]
     pub(super) fn look_at_all(&mut self, now: Now) {
-        if self.vigil.begin_look(now) {
+        if self.liveness.begin_look(now) {
             self.look(now);
         }
-        if self.client_vigil.begin_look(now) {
+        if self.client_liveness.begin_look(now) {
             self.look_at_clients(now);
         }
         self.plan_looks();
@@ -47,7 +47,7 @@ impl<M: Service> Worker<M> {
 
     /// Sets the time of the next check. To be called when a check has become necessary, or possible.
     pub(super) fn plan_looks(&mut self) {
-        self.look_us = earlier(self.vigil.next_look_us(), self.client_vigil.next_look_us());
+        self.look_us = earlier(self.liveness.next_look_us(), self.client_liveness.next_look_us());
     }
 
     /// The same for client connections, at most `CLIENTS_LOOKED_AT_MAX` at a time.
@@ -60,22 +60,22 @@ impl<M: Service> Worker<M> {
             let Some(connection) = connection.as_mut().filter(|c| c.has_gone) else { continue };
             let conn = ConnId::client(place as u32);
             if std::mem::take(&mut connection.has_come) {
-                self.client_vigil.trust(conn);
+                self.client_liveness.trust(conn);
                 continue;
             }
             if asked == CLIENTS_LOOKED_AT_MAX {
                 self.client_looked_at = place;
-                self.client_vigil.is_awake = true;
+                self.client_liveness.is_awake = true;
                 break;
             }
             asked += 1;
-            match self.client_vigil.judge(conn, &mut connection.socket, now) {
-                Verdict::Quiet => connection.has_gone = false,
-                Verdict::Open => {}
-                Verdict::Gone => gone.push(conn),
+            match self.client_liveness.judge(conn, &mut connection.socket, now) {
+                Liveness::Quiet => connection.has_gone = false,
+                Liveness::Open => {}
+                Liveness::Gone => gone.push(conn),
             }
         }
-        self.client_vigil.is_awake |= first > 0;
+        self.client_liveness.is_awake |= first > 0;
         for conn in gone {
             self.lose(conn, &Errno::TIMEDOUT.into());
         }
@@ -90,13 +90,13 @@ impl<M: Service> Worker<M> {
             let Some(connection) = connection.as_mut().filter(|c| c.has_gone && !c.is_dialing) else { continue };
             let conn = ConnId::upstream(place as u32);
             if std::mem::take(&mut connection.has_come) {
-                self.vigil.trust(conn);
+                self.liveness.trust(conn);
                 continue;
             }
-            match self.vigil.judge(conn, &mut connection.socket, now) {
-                Verdict::Quiet => connection.has_gone = false,
-                Verdict::Open => {}
-                Verdict::Gone => gone.push(conn),
+            match self.liveness.judge(conn, &mut connection.socket, now) {
+                Liveness::Quiet => connection.has_gone = false,
+                Liveness::Open => {}
+                Liveness::Gone => gone.push(conn),
             }
         }
         for conn in gone {

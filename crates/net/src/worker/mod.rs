@@ -27,7 +27,7 @@ use crate::limits::{ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, 
 use crate::linger::Lingering;
 use crate::listener::ListenerSocket;
 use crate::mailbox::{Inbox, MailSender, Message};
-use crate::peer_liveness::Vigil;
+use crate::peer_liveness::PeerLiveness;
 use crate::readiness::{Event, Events};
 use crate::resolver::Resolver;
 use crate::sockets::{Permit, Side, Sockets};
@@ -124,9 +124,9 @@ pub struct Worker<M: Service> {
     complained_us: Option<u64>,
     is_exiting: bool,
     core_yield: CoreYield,
-    vigil: Vigil,
+    liveness: PeerLiveness,
     /// The same for client connections.
-    client_vigil: Vigil,
+    client_liveness: PeerLiveness,
     /// The time of the next check of either, in microseconds.
     look_us: Option<u64>,
     /// The client connection at which the next check begins.
@@ -154,7 +154,7 @@ impl<M: Service> Worker<M> {
             workers: setup.workers,
             engines: setup.engines,
             number: setup.number,
-            vigil: Vigil::new(setup.transport.user_timeout),
+            liveness: PeerLiveness::new(setup.transport.user_timeout),
             transport: setup.transport,
             reads: ReadQueue::default(),
             departing: VecDeque::new(),
@@ -172,7 +172,7 @@ impl<M: Service> Worker<M> {
             complained_us: None,
             is_exiting: false,
             core_yield: CoreYield::default(),
-            client_vigil: Vigil::over_clients(),
+            client_liveness: PeerLiveness::over_clients(),
             look_us: None,
             client_looked_at: 0,
         };
@@ -594,7 +594,7 @@ impl<M: Service> Worker<M> {
         match self.machine.handle_accept(peer) {
             Ok(conn) => match register(&mut socket, self.poll.registry(), token_of(conn)) {
                 Ok(()) => {
-                    self.client_vigil.take_over(conn, &mut socket);
+                    self.client_liveness.take_over(conn, &mut socket);
                     self.plan_looks();
                     self.connections.keep(conn, Connection::open(socket, permit));
                     return Some(conn);
@@ -686,12 +686,12 @@ impl<M: Service> Worker<M> {
             Ok(written) => {
                 connection.is_writable = written == wanted;
                 connection.has_gone = true;
-                let vigil = match conn.role() {
-                    Role::Node => &mut self.vigil,
-                    Role::Client => &mut self.client_vigil,
+                let liveness = match conn.role() {
+                    Role::Node => &mut self.liveness,
+                    Role::Client => &mut self.client_liveness,
                 };
-                if !vigil.is_awake {
-                    vigil.is_awake = true;
+                if !liveness.is_awake {
+                    liveness.is_awake = true;
                     self.plan_looks();
                 }
                 self.machine.handle_written(conn, written);

@@ -11,14 +11,14 @@ pub const CLIENT_BYTES_PER_TURN: usize = 32 * 1024;
 /// less than a millisecond of them.
 pub const ACCEPTS_PER_TURN_MAX: usize = 32;
 
-/// Clients that have closed their side and are taken leave of in one turn, for the same reason.
-pub const DEPARTURES_PER_TURN_MAX: usize = 32;
+/// Half-closed connections that are handled in one turn, for the same reason.
+pub const HALF_CLOSES_PER_TURN_MAX: usize = 32;
 
 /// How long a worker that ran out of file descriptors leaves a listener alone, in microseconds.
 pub const ACCEPT_PAUSE_US: u64 = 100_000;
 
-/// How long a worker says no more that it cannot accept, in microseconds: it tries ten times a second.
-pub const ACCEPT_COMPLAINT_US: u64 = 10_000_000;
+/// Minimum interval between "cannot accept" log lines, in microseconds: the worker tries ten times a second.
+pub const ACCEPT_LOG_INTERVAL_US: u64 = 10_000_000;
 
 /// Rounds of "do the actions, write the outboxes" in one turn. What is left after them is done in the next turn.
 pub const SETTLE_ROUNDS_MAX: usize = 16;

@@ -25,7 +25,7 @@ pub(super) struct Connection {
     /// The peer has closed its side, and the machine knows.
     pub(super) has_ended: bool,
     /// The peer has closed its side, and waits for its turn to be taken leave of.
-    pub(super) is_departing: bool,
+    pub(super) is_half_closed: bool,
     /// It has closed the other as well, or reset the connection.
     pub(super) is_gone: bool,
     /// Bytes have come since it was last looked at.
@@ -49,7 +49,7 @@ impl Connection {
             is_listed: false,
             is_read_to_end: false,
             has_ended: false,
-            is_departing: false,
+            is_half_closed: false,
             is_gone: false,
             has_come: false,
             has_gone: false,

@@ -1,4 +1,4 @@
-//! Clients that are told to go although they have done nothing wrong.
+//! Graceful close: shut down the sending side, drain input for [`LINGER_US`](crate::limits::LINGER_US), close.
 
 use super::{FIRST_LINGERING, Worker};
 use crate::transport::Socket;

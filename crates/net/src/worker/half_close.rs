@@ -1,30 +1,30 @@
-//! Clients that have closed their side: some are taken leave of in each turn.
+//! Half-closed clients: at most [`HALF_CLOSES_PER_TURN_MAX`] are handled per turn.
 //!
-//! To close a connection is the dearest thing that a client can have done for it. Of thousands that go at the same moment,
-//! because their program has ended, all but a few wait for later turns, so that those who stay are served in between.
+//! Closing is the most expensive operation per client. Of thousands of connections that are closed at the same moment, because their
+//! program has ended, all but a few wait for later turns, so that other clients are served in between.
 
 use super::Worker;
-use crate::limits::DEPARTURES_PER_TURN_MAX;
+use crate::limits::HALF_CLOSES_PER_TURN_MAX;
 use respool_connection::{ConnId, Service};
 
 impl<M: Service> Worker<M> {
-    /// A client has closed its side, perhaps behind requests that have not been read.
+    /// A client has shut down its sending side, perhaps behind requests that have not been read.
     #[cold]
-    pub(super) fn note_departure(&mut self, conn: ConnId) {
+    pub(super) fn note_half_closed(&mut self, conn: ConnId) {
         let Some(connection) = self.connection(conn) else { return };
-        if !std::mem::replace(&mut connection.is_departing, true) {
-            self.departing.push_back(conn);
+        if !std::mem::replace(&mut connection.is_half_closed, true) {
+            self.half_closed.push_back(conn);
         }
     }
 
-    /// Takes leave of those who have closed their side first.
+    /// Hands the connections that were half-closed first to the machine.
     #[cold]
-    pub(super) fn take_departures(&mut self) {
-        for _ in 0..DEPARTURES_PER_TURN_MAX {
-            let Some(conn) = self.departing.pop_front() else { return };
+    pub(super) fn handle_half_closed(&mut self) {
+        for _ in 0..HALF_CLOSES_PER_TURN_MAX {
+            let Some(conn) = self.half_closed.pop_front() else { return };
             // Another client may be in its place by now.
             let Some(connection) = self.connection(conn) else { continue };
-            if std::mem::take(&mut connection.is_departing) {
+            if std::mem::take(&mut connection.is_half_closed) {
                 let is_gone = connection.is_gone;
                 self.machine.handle_hung_up(conn);
                 if is_gone {
@@ -133,6 +133,6 @@ mod tests {
         worker.join().unwrap();
         assert_eq!(turns.iter().map(|(_, went)| went).sum::<usize>(), CROWD);
         assert!(turns.iter().all(|(came, _)| *came <= ACCEPTS_PER_TURN_MAX), "{turns:?}");
-        assert!(turns.iter().all(|(_, went)| *went <= DEPARTURES_PER_TURN_MAX), "{turns:?}");
+        assert!(turns.iter().all(|(_, went)| *went <= HALF_CLOSES_PER_TURN_MAX), "{turns:?}");
     }
 }

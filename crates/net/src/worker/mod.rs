@@ -23,7 +23,7 @@ mod tls_accept;
 mod wakes;
 
 use crate::clock::{Clock, MovableClock};
-use crate::limits::{ACCEPT_COMPLAINT_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, SETTLE_ROUNDS_MAX};
+use crate::limits::{ACCEPT_LOG_INTERVAL_US, ACCEPT_PAUSE_US, ACCEPTS_PER_TURN_MAX, EVENTS_MAX, SETTLE_ROUNDS_MAX};
 use crate::linger::Lingering;
 use crate::listener::ListenerSocket;
 use crate::mailbox::{Inbox, MailSender, Message};
@@ -103,20 +103,20 @@ pub struct Worker<M: Service> {
     number: WorkerId,
     transport: TransportOptions,
     reads: ReadQueue,
-    /// Clients that have closed their side.
-    departing: VecDeque<ConnId>,
+    /// Half-closed clients.
+    half_closed: VecDeque<ConnId>,
     tls: Arc<TlsClients>,
     sockets: Arc<Sockets>,
-    /// Clients that do not speak yet.
+    /// Clients whose TLS handshake is not complete.
     handshakes: Handshakes,
-    /// Clients that were told to go.
+    /// Clients whose connection is being closed gracefully.
     lingering: Lingering,
     resolver: Option<Resolver<M::Mail>>,
     resolving: HashMap<u64, Resolving>,
     silences: Silences,
     names: Names,
     next_resolution: u64,
-    /// Who gets the next connection of a shared listener.
+    /// The worker that gets the next connection of a shared listener.
     next_worker: WorkerId,
     /// A client may wait at a listener, which was left alone until then.
     accept_again_us: Option<u64>,
@@ -157,7 +157,7 @@ impl<M: Service> Worker<M> {
             liveness: PeerLiveness::new(setup.transport.user_timeout),
             transport: setup.transport,
             reads: ReadQueue::default(),
-            departing: VecDeque::new(),
+            half_closed: VecDeque::new(),
             tls: setup.tls,
             sockets: setup.sockets,
             handshakes: Handshakes::default(),
@@ -208,10 +208,10 @@ impl<M: Service> Worker<M> {
         let mut now = self.clock.now();
         let mut nodes_events = Events::with_capacity(EVENTS_MAX);
         while !self.is_exiting || !self.lingering.is_empty() {
-            let is_anybody_left = !self.reads.is_empty() || !self.departing.is_empty();
+            let has_clients_left = !self.reads.is_empty() || !self.half_closed.is_empty();
             let has_left_over = has_mail
                 || !is_settled
-                || is_anybody_left
+                || has_clients_left
                 || self.has_non_clients() && (self.handshakes.is_any_ready() || self.lingering.is_any_ready());
             let (measures_waits, mut waits_since_us) = (self.machine.measures_waits(), None);
             let timeout_us = if has_left_over {
@@ -351,8 +351,8 @@ impl<M: Service> Worker<M> {
                 .filter(|event| role_of(*event) == Some(Role::Client) && event.has_left())
                 .for_each(|event| self.take_edge(event));
         }
-        if !self.departing.is_empty() {
-            self.take_departures();
+        if !self.half_closed.is_empty() {
+            self.handle_half_closed();
         }
         self.read_deferred();
         if has_clients {
@@ -439,7 +439,7 @@ impl<M: Service> Worker<M> {
                 self.read(conn);
                 self.list_again(conn);
             }
-            Role::Client => self.note_departure(conn),
+            Role::Client => self.note_half_closed(conn),
         }
     }
 
@@ -544,7 +544,7 @@ impl<M: Service> Worker<M> {
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
                 }
                 Err(error) => {
-                    if self.complained_us.is_none_or(|at| now.mono_us >= at + ACCEPT_COMPLAINT_US) {
+                    if self.complained_us.is_none_or(|at| now.mono_us >= at + ACCEPT_LOG_INTERVAL_US) {
                         self.complained_us = Some(now.mono_us);
                         tracing::warn!(listener = listener.address(), %error, "cannot accept; trying ten times a second");
                     }

@@ -365,9 +365,9 @@ pub const RENEW_US: u64 = 1_000_000;
 /// Lanes of a database and dialect that no client has been in for that long are closed, in microseconds.
 pub const LANE_UNUSED_US: u64 = 60_000_000;
 
-/// Bytes of replies that a client may leave unread before it has said who it is: what Redis lets pile up, the buffer of
+/// Bytes of replies that an unauthenticated client may leave unread: what Redis lets pile up, the buffer of
 /// 16 KB that every client has and 1 KB behind it.
-pub const STRANGER_OUTPUT_BYTES_MAX: usize = 17 * 1024;
+pub const UNAUTH_OUTPUT_BYTES_MAX: usize = 17 * 1024;
 
 /// A node is given that long to agree at least, in microseconds: while it makes a snapshot it says so once a second.
 pub const AGREEMENT_US_MIN: u64 = 5_000_000;

@@ -15,7 +15,7 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::ClientId;
 use crate::interfaces::read_tracker::ReadTracker;
-use crate::limits::STRANGER_OUTPUT_BYTES_MAX;
+use crate::limits::UNAUTH_OUTPUT_BYTES_MAX;
 use crate::observe::counters::Counters;
 use crate::pool::key_id::LaneKey;
 use crate::push::places::user_text;
@@ -61,19 +61,19 @@ impl LoginError {
 
 impl<E: Execute> Env<E> {
     /// Whether an unauthenticated client leaves more unread than it may. It is disconnected.
-    pub(crate) fn cuts_off_stranger(&mut self, index: ClientId) -> bool {
+    pub(crate) fn cuts_off_unauthenticated(&mut self, index: ClientId) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return true };
-        let is_too_much = session.flags.has(SessionFlags::UNAUTHENTICATED)
-            && session.down.waiting_bytes() > STRANGER_OUTPUT_BYTES_MAX;
+        let is_too_much =
+            session.flags.has(SessionFlags::UNAUTHENTICATED) && session.down.waiting_bytes() > UNAUTH_OUTPUT_BYTES_MAX;
         if is_too_much {
             self.cut_off(index, DisconnectReason::Unauthenticated);
         }
         is_too_much
     }
 
-    /// A client that has not said who it is asks for something. `None`: it may.
-    pub(crate) fn ask_stranger(&mut self, index: ClientId, row: &'static Row) -> Option<Flow> {
-        if self.cuts_off_stranger(index) {
+    /// Checks a request of an unauthenticated client. `None`: it is allowed.
+    pub(crate) fn check_unauthenticated(&mut self, index: ClientId, row: &'static Row) -> Option<Flow> {
+        if self.cuts_off_unauthenticated(index) {
             return Some(Flow::Stop);
         }
         if is_for_everybody(row) {
@@ -83,8 +83,8 @@ impl<E: Execute> Env<E> {
         Some(self.refuse_unread(index, texts::NOAUTH))
     }
 
-    /// A client whose user may not do everything asks for something. `None`: it may.
-    pub(crate) fn ask_restricted(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
+    /// Checks a request against the rights of its client's user. `None`: it is allowed.
+    pub(crate) fn check_restricted(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let user = self.clients.user_in_force(&self.users, index)?;
         let mut keys = std::mem::take(&mut self.permit_keys);
         let verdict = self.verdict(&user, row, args, &mut keys);
@@ -135,8 +135,8 @@ impl<E: Execute> Env<E> {
         let (mut unauthenticated, mut throttled) = (Vec::new(), Vec::new());
         for (index, session) in self.clients.sessions.iter() {
             // One that has left goes with its transaction.
-            let is_stranger = session.flags.has(SessionFlags::UNAUTHENTICATED) && session.departure().is_none();
-            if is_stranger && now_us.saturating_sub(session.details.stranger_since_us) > deadline_us {
+            let is_unauthenticated = session.flags.has(SessionFlags::UNAUTHENTICATED) && session.departure().is_none();
+            if is_unauthenticated && now_us.saturating_sub(session.details.unauthenticated_since_us) > deadline_us {
                 unauthenticated.push(index);
             }
             if session.pause.has(Pause::RATE) {
@@ -168,7 +168,7 @@ impl<E: Execute> Env<E> {
         let named = self.user_of_certificate(&session.details.peer).cloned();
         if named.is_none() && !self.users.admits_anybody() {
             session.flags.add(SessionFlags::UNAUTHENTICATED);
-            session.details.stranger_since_us = self.now.mono_us;
+            session.details.unauthenticated_since_us = self.now.mono_us;
             return true;
         }
         let user = named.as_ref().unwrap_or(self.users.default_user());
@@ -183,17 +183,17 @@ impl<E: Execute> Env<E> {
         true
     }
 
-    /// What a client may send, if it is less than others may.
+    /// The request limits of an unauthenticated client.
     pub(crate) fn unauthenticated_limits(&self, index: ClientId) -> Option<RequestLimits> {
-        let is_stranger = self.clients.sessions.at(index)?.flags.has(SessionFlags::UNAUTHENTICATED);
-        is_stranger.then_some(RequestLimits {
+        let is_unauthenticated = self.clients.sessions.at(index)?.flags.has(SessionFlags::UNAUTHENTICATED);
+        is_unauthenticated.then_some(RequestLimits {
             unauth_elements_max: wire_limits::UNAUTH_ELEMENTS_MAX,
             unauth_bulk_bytes_max: wire_limits::UNAUTH_BULK_BYTES_MAX,
             ..self.config.request_limits
         })
     }
 
-    /// What stands against a request of a client; `None` if nothing does. Asked without a request.
+    /// ACL denial of a request; `None` if it is allowed. Used by EXPLAIN and by checks that send nothing.
     pub(crate) fn denial_of(&self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<ErrorReply> {
         let user = self.clients.user_in_force(&self.users, index)?;
         if user.is_all_powerful() {
@@ -368,7 +368,7 @@ impl<E: Execute> Env<E> {
         session.leave_user();
         session.flags.remove(SessionFlags::RESTRICTED);
         session.flags.add(SessionFlags::UNAUTHENTICATED);
-        session.details.stranger_since_us = now_us;
+        session.details.unauthenticated_since_us = now_us;
     }
 
     /// Looks at the users again. Clients whose user is gone, or who listen to what theirs may not hear any more, are
@@ -510,7 +510,7 @@ impl LostChannels {
     }
 }
 
-/// What comes of asking whether a request may be made.
+/// Result of an ACL check.
 enum Verdict {
     Allowed,
     Denied(Denial),
@@ -580,15 +580,15 @@ mod tests {
     fn a_client_without_a_user_is_closed_behind_its_deadline() {
         let access = AccessRules { auth_deadline_us: 10, ..AccessRules::default() };
         let mut env = env_of(Config { access, ..roomy_config() }, None);
-        let [stranger, known] = [(), ()].map(|()| env.test_client());
-        env.test_session(stranger).flags.add(SessionFlags::UNAUTHENTICATED);
-        env.test_session(stranger).details.stranger_since_us = env.now.mono_us;
+        let [unauthenticated, known] = [(), ()].map(|()| env.test_client());
+        env.test_session(unauthenticated).flags.add(SessionFlags::UNAUTHENTICATED);
+        env.test_session(unauthenticated).details.unauthenticated_since_us = env.now.mono_us;
         env.now.mono_us += 10;
         env.check_permits();
-        assert!(env.clients.sessions.at(stranger).is_some(), "there is time");
+        assert!(env.clients.sessions.at(unauthenticated).is_some(), "there is time");
         env.now.mono_us += 1;
         env.check_permits();
-        assert!(env.clients.sessions.at(stranger).is_none() && env.clients.sessions.at(known).is_some());
+        assert!(env.clients.sessions.at(unauthenticated).is_none() && env.clients.sessions.at(known).is_some());
         assert_eq!(env.counters.auth_timeouts.value(), 1);
     }
 }

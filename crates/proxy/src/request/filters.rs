@@ -63,7 +63,7 @@ impl<E: Execute> Env<E> {
     fn refuse_spoilt(&mut self, index: ClientId, error: impl Into<ErrorReply>) -> Flow {
         self.note_secret();
         self.clients.spend_mark(index);
-        if self.cuts_off_stranger(index) {
+        if self.cuts_off_unauthenticated(index) {
             return Flow::Stop;
         }
         self.refuse(index, error)

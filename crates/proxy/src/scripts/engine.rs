@@ -45,7 +45,7 @@ impl<E: Execute> Env<E> {
         let early = self.is_early(index, request);
         // As in Redis, what a user may not ask for is refused for that reason, and noted.
         let denied =
-            || if flags.has(SessionFlags::RESTRICTED) { self.ask_restricted(index, row, request.args) } else { None };
+            || if flags.has(SessionFlags::RESTRICTED) { self.check_restricted(index, row, request.args) } else { None };
         early.or_else(denied).or_else(|| Some(self.refuse_known(index, row, busy)))
     }
 

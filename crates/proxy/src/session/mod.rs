@@ -194,8 +194,8 @@ pub(crate) struct SessionDetails {
     pub(crate) passed_at: u64,
     /// It has let the next request pass before.
     pub(crate) has_passed: bool,
-    /// Since when it has owed us to say who it is.
-    pub(crate) stranger_since_us: u64,
+    /// Connected and unauthenticated since (`auth_timeout`).
+    pub(crate) unauthenticated_since_us: u64,
     /// What nodes were asked on its behalf about commands that no row describes.
     pub(crate) learner: LearningBudget,
     /// Bytes that waited for it once the embedded server had made one large reply, until it has taken them: what can be

@@ -67,9 +67,9 @@ impl<E: Execute> HandleRequests for Worker<E> {
                 .hold_for_client_pause(index, row, request.args)
                 .or_else(|| self.env.hold_for_operator(index, row, request.args)),
             SessionFlags::SUBSCRIBED => self.env.ask_subscribed(index, row, request.args),
-            SessionFlags::UNAUTHENTICATED => self.env.ask_stranger(index, row),
+            SessionFlags::UNAUTHENTICATED => self.env.check_unauthenticated(index, row),
             SessionFlags::UNMET => self.env.ask_unmet(index, row, request.args),
-            SessionFlags::RESTRICTED => self.env.ask_restricted(index, row, request.args),
+            SessionFlags::RESTRICTED => self.env.check_restricted(index, row, request.args),
             SessionFlags::LIMITED => self.env.ask_limited(index, request),
             // Subscriptions have an order of their own, see `push::pending`.
             SessionFlags::OVERTAKEN if row.lane(request.args) == Lane::Push => None,

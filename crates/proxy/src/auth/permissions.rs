@@ -245,8 +245,8 @@ impl<E: Execute> Env<E> {
             return;
         }
         let details = &mut session.details;
-        if std::mem::take(&mut details.has_paid) {
-            details.paid_at = number;
+        if std::mem::take(&mut details.is_charged) {
+            details.charged_at = number;
         }
         if std::mem::take(&mut details.has_passed) {
             details.passed_at = number;
@@ -257,12 +257,12 @@ impl<E: Execute> Env<E> {
     pub(crate) fn ask_limited(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
         let (now_us, number) = (self.now.mono_us, self.counters.requests.value());
         let session = self.clients.sessions.at_mut(index)?;
-        if session.details.paid_at == number {
+        if session.details.charged_at == number {
             return None;
         }
         let allowance = session.details.allowance.as_ref()?;
         if allowance.admits(now_us, request.consumed) {
-            session.details.paid_at = number;
+            session.details.charged_at = number;
             return None;
         }
         session.pause.add(Pause::RATE);
@@ -479,7 +479,8 @@ impl Clients {
     pub(crate) fn note_put_back(&mut self, index: ClientId) {
         let number = self.counters.requests.value();
         if let Some(session) = self.sessions.at_mut(index) {
-            session.details.has_paid = session.flags.has(SessionFlags::LIMITED) && session.details.paid_at == number;
+            session.details.is_charged =
+                session.flags.has(SessionFlags::LIMITED) && session.details.charged_at == number;
             session.details.has_passed = session.flags.has(SessionFlags::HOOKED) && session.details.passed_at == number;
             if session.flags.has(SessionFlags::TRACKING) {
                 self.keep_mark(index, number);

@@ -186,22 +186,22 @@ pub(crate) struct SessionDetails {
     pub(crate) user: Option<Arc<User>>,
     /// What its user may ask for, if that is bounded. It counts among that user's connections.
     pub(crate) allowance: Option<Arc<UserQuota>>,
-    /// Which of the worker's requests was the last that its allowance let pass.
-    pub(crate) paid_at: u64,
-    /// Its next request has been let pass before, and was put back.
-    pub(crate) has_paid: bool,
-    /// The same for the program around: which request was the last that it let pass.
+    /// Number of its last request that was charged to its user's quota, among all requests of the worker.
+    pub(crate) charged_at: u64,
+    /// Its next request was charged before it was put back.
+    pub(crate) is_charged: bool,
+    /// The same for the hook of the program: number of the last request that it allowed.
     pub(crate) passed_at: u64,
-    /// It has let the next request pass before.
+    /// The hook allowed the next request before that was put back.
     pub(crate) has_passed: bool,
     /// Connected and unauthenticated since (`auth_timeout`).
     pub(crate) unauthenticated_since_us: u64,
-    /// What nodes were asked on its behalf about commands that no row describes.
+    /// Budget of COMMAND INFO queries that nodes are sent on its behalf, about commands that no row describes.
     pub(crate) learner: LearningBudget,
     /// Bytes that waited for it once the embedded server had made one large reply, until it has taken them: what can be
     /// stored can be read, however little of it may pile up.
     pub(crate) owed_at_once: usize,
-    /// How it takes what waits for it.
+    /// How it reads its replies.
     pub(crate) taking: Taking,
     /// It has closed its side: it waits for nothing any more.
     pub(crate) has_hung_up: bool,

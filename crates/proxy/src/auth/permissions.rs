@@ -423,7 +423,7 @@ impl<E: Execute> Env<E> {
             }
         }
         for (index, user) in muted {
-            if reads.hears_too_much(self, index, &user) {
+            if reads.has_forbidden_subscription(self, index, &user) {
                 gone.push(index);
             }
         }

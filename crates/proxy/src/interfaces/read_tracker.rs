@@ -41,6 +41,6 @@ pub(crate) trait ReadTracker {
     /// A client is another user from now on: it may have read keys that are placed elsewhere for that user.
     fn forget_read_as_other(&mut self, env: &mut Env<impl Execute>, index: ClientId);
 
-    /// Whether a client has subscribed to anything that its user may not hear.
-    fn hears_too_much(&self, env: &Env<impl Execute>, index: ClientId, user: &User) -> bool;
+    /// Whether a client has a subscription that its user is no longer permitted.
+    fn has_forbidden_subscription(&self, env: &Env<impl Execute>, index: ClientId, user: &User) -> bool;
 }

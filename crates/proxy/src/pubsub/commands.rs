@@ -383,9 +383,9 @@ impl<T: TrackedKeys> Subscriptions<T> {
         self.tracked.show(&env.counters);
     }
 
-    /// Whether a client subscribes to something that its user may not receive any more. The remaining names of a request
+    /// Whether a client has a subscription that its user is no longer permitted. The remaining names of a request
     /// that is executed in slices are not checked again, so a client in the middle of one counts as such.
-    pub(crate) fn hears_too_much(&self, env: &Env<impl Execute>, index: ClientId, user: &User) -> bool {
+    pub(crate) fn has_forbidden_subscription(&self, env: &Env<impl Execute>, index: ClientId, user: &User) -> bool {
         if env.clients.is_amid_names(index) {
             return true;
         }

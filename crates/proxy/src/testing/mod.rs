@@ -80,7 +80,7 @@ impl ReadTracker for Untracked {
 
     fn forget_read_as_other(&mut self, _: &mut Env<impl Execute>, _: ClientId) {}
 
-    fn hears_too_much(&self, _: &Env<impl Execute>, _: ClientId, _: &User) -> bool {
+    fn has_forbidden_subscription(&self, _: &Env<impl Execute>, _: ClientId, _: &User) -> bool {
         false
     }
 }

@@ -402,8 +402,8 @@ impl ReadTracker for Subscriptions {
         }
     }
 
-    fn hears_too_much(&self, env: &Env<impl Execute>, index: ClientId, user: &User) -> bool {
-        Self::hears_too_much(self, env, index, user)
+    fn has_forbidden_subscription(&self, env: &Env<impl Execute>, index: ClientId, user: &User) -> bool {
+        Self::has_forbidden_subscription(self, env, index, user)
     }
 }
 

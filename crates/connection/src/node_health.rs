@@ -150,11 +150,11 @@ impl<K> Default for NodeHealth<K> {
 impl<K: Copy + PartialEq> NodeHealth<K> {
     /// Whether nothing is to be sent to it that can go elsewhere.
     pub fn is_in_doubt(&self) -> bool {
-        self.is_out() || self.is_suspect()
+        self.is_down() || self.is_suspect()
     }
 
     /// Whether it counts as not there.
-    pub fn is_out(&self) -> bool {
+    pub fn is_down(&self) -> bool {
         self.out_us > 0
     }
 
@@ -180,7 +180,7 @@ impl<K: Copy + PartialEq> NodeHealth<K> {
 
     /// Why who wants a new connection is told so at once instead of waiting for it.
     pub fn refuses(&self, key: K, now_us: u64) -> Option<Refusal<'_>> {
-        if (self.is_out() || self.is_full) && !self.dials.is_over(now_us) {
+        if (self.is_down() || self.is_full) && !self.dials.is_over(now_us) {
             return Some(Refusal { why: &self.dials.why, words: None });
         }
         let pause = self.pause_of(key).filter(|pause| !pause.is_over(now_us))?;
@@ -194,7 +194,7 @@ impl<K: Copy + PartialEq> NodeHealth<K> {
 
     /// Whether one connection is tried at a time, since it may well fail.
     pub fn is_tried_singly(&self) -> bool {
-        self.is_on_trial() || self.is_out()
+        self.is_on_trial() || self.is_down()
     }
 
     /// Whether the last one for this database and user did.
@@ -226,7 +226,7 @@ impl<K: Copy + PartialEq> NodeHealth<K> {
         }
         let is_evidence = failure.blame != FailureEvidence::Room;
         self.is_to_be_asked |= is_evidence && failure.is_vouched_for;
-        let is_out_now = is_evidence && !failure.is_vouched_for && !self.is_out();
+        let is_out_now = is_evidence && !failure.is_vouched_for && !self.is_down();
         if is_out_now {
             self.out_us = terms.now_us.max(1);
         }
@@ -260,7 +260,7 @@ impl<K: Copy + PartialEq> NodeHealth<K> {
         if heard_us > self.suspect_us {
             self.suspect_us = 0;
         }
-        let is_back = self.is_out() && heard_us > self.out_us;
+        let is_back = self.is_down() && heard_us > self.out_us;
         if is_back {
             self.out_us = 0;
         }
@@ -269,7 +269,7 @@ impl<K: Copy + PartialEq> NodeHealth<K> {
 
     /// A connection has been made for this key. Returns whether the node was out.
     pub fn note_ready(&mut self, key: K) -> bool {
-        let was_out = self.is_out();
+        let was_out = self.is_down();
         self.dials = Pause::default();
         self.keys.retain(|(refused, _)| *refused != key);
         (self.out_us, self.suspect_us, self.is_full) = (0, 0, false);
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(health.refuses(PLAIN, 2_001), None, "who wants a connection waits");
         assert!(!health.may_dial(PLAIN, 2_001) && health.may_dial(PLAIN, 2_050), "but not without a pause");
         assert!(health.note_failure(failure(FailureEvidence::Node, 2_100), PLAIN, terms(2_200)));
-        assert!(health.is_out() && health.refuses(PLAIN, 2_201).is_some());
+        assert!(health.is_down() && health.refuses(PLAIN, 2_201).is_some());
         assert!(!health.note_failure(failure(FailureEvidence::Node, 2_300), PLAIN, terms(2_400)), "it is out already");
     }
 
@@ -353,9 +353,9 @@ mod tests {
     fn a_silent_node_is_out_and_may_be_dialled_at_once() {
         let mut health = NodeHealth::default();
         let vouched = Failure { is_vouched_for: true, ..failure(FailureEvidence::Silence, 1_000) };
-        assert!(!health.note_failure(vouched, PLAIN, terms(2_000)) && !health.is_out());
+        assert!(!health.note_failure(vouched, PLAIN, terms(2_000)) && !health.is_down());
         assert!(health.note_failure(failure(FailureEvidence::Silence, 2_000), PLAIN, terms(3_000)));
-        assert!(health.is_out() && health.is_tried_singly() && health.may_dial(PLAIN, 3_000));
+        assert!(health.is_down() && health.is_tried_singly() && health.may_dial(PLAIN, 3_000));
         assert_eq!(health.refuses(PLAIN, 3_000), None, "the next dial says what to think of it");
         assert!(health.note_ready(PLAIN) && !health.is_tried_singly());
     }
@@ -410,8 +410,8 @@ mod tests {
         let mut health = NodeHealth::default();
         health.note_failure(failure(FailureEvidence::Node, 1_000), PLAIN, terms(2_000));
         health.note_unanswered(2_100);
-        assert!(!health.note_heard(2_000) && health.is_out(), "it was heard of before");
-        assert!(health.note_heard(2_050) && !health.is_out() && health.is_suspect());
+        assert!(!health.note_heard(2_000) && health.is_down(), "it was heard of before");
+        assert!(health.note_heard(2_050) && !health.is_down() && health.is_suspect());
         health.note_heard(2_101);
         assert!(!health.is_in_doubt());
         assert!(!health.may_dial(PLAIN, 2_040), "new connections have their pause all the same");

@@ -72,7 +72,7 @@ impl AdminState {
         let mut unsettled = WorkerOutstanding::default();
         for lane in env.lanes.all.iter().filter(|lane| !lane.is_retired) {
             let Some(node) = env.lanes.nodes.get(lane.node) else { continue };
-            let is_to_close = lane.is_stale || node.is_gone || lane.purpose == LaneUse::Leaving;
+            let is_to_close = lane.is_stale || node.is_removed || lane.purpose == LaneUse::Leaving;
             let left = unsettled.nodes.entry(node.name.clone()).or_default();
             left.requests += owed(lane);
             left.closing += usize::from(is_to_close || lane.purpose == LaneUse::Successor);

@@ -102,7 +102,7 @@ impl<'e> Shown<'e> {
     fn show_pools(&self, told_to: impl Fn(&Pool) -> usize) -> Vec<Line> {
         let line = |pool: &Pool| -> Line {
             let lanes = || self.lanes.all.iter().filter(|lane| lane.node.is_in(pool) && !lane.is_retired);
-            let down = NodeId::of_pool(pool).filter(|node| self.lanes.nodes[*node].is_out()).count();
+            let down = NodeId::of_pool(pool).filter(|node| self.lanes.nodes[*node].is_unhealthy()).count();
             vec![
                 ("pool", text(&*pool.name)),
                 ("placement", text(pool.topology.scheme().to_string())),
@@ -267,7 +267,7 @@ impl<'e> Shown<'e> {
         }
         let is_up = self.lanes.all.iter().any(|lane| lane.node == node && lane.up.is_ready());
         match is_up {
-            _ if known.health.is_out() => (3, "down"),
+            _ if known.health.is_down() => (3, "down"),
             true if known.health.is_suspect() => (2, "suspect"),
             true => (1, "up"),
             false => (0, "idle"),

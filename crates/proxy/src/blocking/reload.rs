@@ -73,7 +73,7 @@ impl Blocking {
         if env.engine.is_some() {
             return;
         }
-        let is_astray = |blocked: &BlockedRequest| has_other_ways || env.lanes.nodes[blocked.node].is_gone;
+        let is_astray = |blocked: &BlockedRequest| has_other_ways || env.lanes.nodes[blocked.node].is_removed;
         for blocked in self.in_turn(is_astray) {
             if !self.is_at_home(env, blocked) {
                 self.recall(env, blocked);
@@ -94,7 +94,7 @@ impl Blocking {
     /// Whether a request waits where it would be sent if it was asked now.
     fn is_at_home(&mut self, env: &mut Env<impl Execute>, blocked: Handle) -> bool {
         let Some(this) = self.requests.get(blocked) else { return true };
-        if env.lanes.nodes[this.node].is_gone {
+        if env.lanes.nodes[this.node].is_removed {
             return false;
         }
         let Target::Client { asker, .. } = this.target else { return true };
@@ -112,7 +112,7 @@ impl Blocking {
     pub(crate) fn recall_from_stand_ins(&mut self, env: &mut Env<impl Execute>) {
         let Env { lanes, .. } = &*env;
         let blocking = &mut *self;
-        let is_back = |home: NodeId| lanes.nodes.get(home).is_none_or(|node| !node.is_out());
+        let is_back = |home: NodeId| lanes.nodes.get(home).is_none_or(|node| !node.is_unhealthy());
         let requests = blocking.requests.iter();
         let astray = requests.filter(|(_, blocked)| blocked.stands_for.is_some_and(is_back));
         let mut astray: Vec<(u64, Handle)> =
@@ -129,7 +129,7 @@ impl Blocking {
 
     /// Whether a node is of use again for which requests wait elsewhere.
     pub(crate) fn has_stood_in(&self, env: &Env<impl Execute>) -> bool {
-        let is_back = |home: &NodeId| env.lanes.nodes.get(*home).is_none_or(|node| !node.is_out());
+        let is_back = |home: &NodeId| env.lanes.nodes.get(*home).is_none_or(|node| !node.is_unhealthy());
         self.stood_for.iter().any(is_back)
     }
 

@@ -81,7 +81,7 @@ impl<E: Execute> Env<E> {
     /// might keep the client waiting: whether we are there is no question to a node that is not.
     #[cold]
     pub(crate) fn is_to_be_seen(&self, index: ClientId) -> bool {
-        let is_at_hand = |node: &Node| node.is_gone || !(node.is_out() || node.is_paused);
+        let is_at_hand = |node: &Node| node.is_removed || !(node.is_unhealthy() || node.is_paused);
         self.engine.is_none()
             && !self.is_all_paused
             && self.lanes.nodes.iter().all(is_at_hand)

@@ -90,7 +90,7 @@ impl<E: Execute> Env<E> {
         let database = self.lanes.state_of(class).database;
         let mut error = error.clone();
         let mut nodes = self.clients.nodes_in(&self.config, selecting.asker.session.index, database);
-        nodes.sort_by_key(|node| self.lanes.nodes[*node].is_out());
+        nodes.sort_by_key(|node| self.lanes.nodes[*node].is_unhealthy());
         for node in nodes {
             if selecting.asked.len() >= DATABASE_ASKED_MAX {
                 break;

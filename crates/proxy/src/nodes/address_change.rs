@@ -138,7 +138,7 @@ impl Lanes {
         let node = this.node;
         let known = &self.nodes[node];
         let is_before = this.dial_began_us < known.renamed_us;
-        if !is_before || this.at.is_none() || known.is_gone || !self.is_at_its_node(lane) {
+        if !is_before || this.at.is_none() || known.is_removed || !self.is_at_its_node(lane) {
             return false;
         }
         let is_there = |other: &&Lane| other.at == this.at;

@@ -14,8 +14,8 @@ impl Lanes {
     /// What there is of each node that is configured: the first so many.
     fn figures(&self, configured: usize) -> PerNode<NodeStats> {
         let mut figures = PerNode::new(self.nodes.iter().take(configured).map(|node| NodeStats {
-            is_down: node.health.is_out(),
-            is_there_for_others: !node.health.is_out() && node.health.is_key_on_trial(self.state_of(LaneKeyId::PLAIN)),
+            is_down: node.health.is_down(),
+            is_there_for_others: !node.health.is_down() && node.health.is_key_on_trial(self.state_of(LaneKeyId::PLAIN)),
             ..NodeStats::default()
         }));
         for lane in self.all.iter().filter(|lane| !lane.is_retired) {

@@ -48,7 +48,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn note_end(&mut self, lane: LaneId, end: End<'_>) {
         let now_us = self.now.mono_us;
         let this = &self.lanes[lane];
-        if self.lanes.nodes[this.node].is_gone {
+        if self.lanes.nodes[this.node].is_removed {
             return;
         }
         let was_ready = this.ready_us > 0;
@@ -92,7 +92,7 @@ impl<E: Execute> Env<E> {
             self.counters.nodes_ejected.add(1);
             let (node, why) = (self.lanes.nodes[node].name.clone(), end.cause.to_owned());
             self.shared.hooks.tell(&Event::NodeOut { node, worker: self.number, why });
-        } else if !was_ready && !self.lanes.nodes[node].health.is_out() {
+        } else if !was_ready && !self.lanes.nodes[node].health.is_down() {
             self.note_entry_refused(node, end.ending);
         }
     }
@@ -137,7 +137,7 @@ impl<E: Execute> Env<E> {
                 self.dial_idle_lanes(node);
             }
             let this = &self.lanes.nodes[node];
-            if this.health.is_in_doubt() && !this.is_drained && !this.is_gone && self.drain_until_us.is_none() {
+            if this.health.is_in_doubt() && !this.is_drained && !this.is_removed && self.drain_until_us.is_none() {
                 is_any = true;
                 self.try_again(node);
             }
@@ -245,7 +245,7 @@ impl Lanes {
     /// When a node that is out is tried again, or a lane that waits is dialled, if no pause is longer.
     pub(crate) fn next_try_us(&self, now: Now) -> Option<u64> {
         let is_tried = |(node, known): &(NodeId, &crate::pool::Node)| {
-            known.health.is_on_trial() && (known.health.is_out() || self.dialling.is_tried(*node))
+            known.health.is_on_trial() && (known.health.is_down() || self.dialling.is_tried(*node))
         };
         let nodes = self.nodes.entries().filter(is_tried);
         nodes.map(|(_, node)| node.health.retry_us()).filter(|at_us| *at_us > now.mono_us).min()

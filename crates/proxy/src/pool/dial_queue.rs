@@ -39,7 +39,7 @@ impl Lanes {
         if !matches!(this.up.phase(), Phase::Idle) || this.wants_dial {
             return Ok(());
         }
-        if node.is_gone {
+        if node.is_removed {
             return Err(error_text::gone(&node.name));
         }
         if node.is_drained {
@@ -251,6 +251,6 @@ impl<E: Execute> Env<E> {
 impl Node {
     /// Whether a node takes no new connection for now, and a request that needs one is refused instead of waiting.
     pub(crate) fn takes_no_dial(&self, class: LaneKey, now: Now) -> bool {
-        self.is_gone || self.is_drained || self.health.refuses(class, now.mono_us).is_some()
+        self.is_removed || self.is_drained || self.health.refuses(class, now.mono_us).is_some()
     }
 }

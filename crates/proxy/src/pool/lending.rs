@@ -115,7 +115,7 @@ impl Lanes {
     /// Keeps a clean connection for the next borrower. `false`: enough are kept, and the caller closes it.
     fn keep_warm(&mut self, lane: LaneId, config: &Config) -> bool {
         let this = &self.all[lane];
-        if this.is_stale || self.nodes[this.node].is_gone {
+        if this.is_stale || self.nodes[this.node].is_removed {
             return false;
         }
         let (node, class) = (this.node, this.class);

@@ -48,9 +48,9 @@ use std::sync::Arc;
 pub(crate) struct Node {
     /// The name in messages.
     pub(crate) name: String,
-    /// Whether it is there, as far as this worker has seen.
+    /// Health as observed by this worker.
     pub(crate) health: NodeHealth<LaneKey>,
-    /// What is configured of it.
+    /// Its configuration.
     pub(crate) told: NodeConfig,
     /// An operator holds requests to it back.
     pub(crate) is_paused: bool,
@@ -58,8 +58,8 @@ pub(crate) struct Node {
     pub(crate) is_drained: bool,
     /// Round trips, once one was measured.
     pub(crate) latency: Option<Arc<Histogram>>,
-    /// It is not configured any more, and only still owes something.
-    pub(crate) is_gone: bool,
+    /// Removed from the configuration; kept until its lanes have drained.
+    pub(crate) is_removed: bool,
     /// Whether it has accepted the configured credentials and address.
     pub(crate) entry: Entry,
     /// Since when its name has resolved without the address of connections to it, while none is ready at another.
@@ -83,7 +83,7 @@ impl Node {
             told: told.clone(),
             is_paused: false,
             is_drained: false,
-            is_gone: false,
+            is_removed: false,
             latency: None,
             entry: Entry::default(),
             leads_away_us: None,
@@ -100,8 +100,8 @@ impl Node {
         self.latency.get_or_insert_with(|| shared.histogram("node", &self.name))
     }
 
-    /// Whether requests had better go elsewhere, if there is an elsewhere.
-    pub(crate) fn is_out(&self) -> bool {
+    /// Failing, suspect or drained: failover applies, where the settings provide for it.
+    pub(crate) fn is_unhealthy(&self) -> bool {
         self.is_drained || self.health.is_in_doubt()
     }
 }

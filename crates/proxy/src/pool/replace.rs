@@ -65,9 +65,9 @@ impl Lanes {
     /// Whether the requests of `other` come before those of `lane`.
     fn is_ahead(&self, other: &Lane, lane: &Lane) -> bool {
         let (before, this) = (&self.nodes[other.node], &self.nodes[lane.node]);
-        // One that has gone may be the same server by another name, or by another address.
-        let is_at_same = other.node == lane.node || before.is_gone && before.told.endpoint == this.told.endpoint;
-        let is_called_same = before.is_gone && before.name == this.name;
+        // A removed node may be the same server by another name, or by another address.
+        let is_at_same = other.node == lane.node || before.is_removed && before.told.endpoint == this.told.endpoint;
+        let is_called_same = before.is_removed && before.name == this.name;
         other.purpose == LaneUse::Leaving
             && other.class == lane.class
             // Another client may have had the class to itself before.
@@ -87,7 +87,7 @@ impl Lanes {
         for (place, lane) in self.all.entries() {
             if lane.purpose == LaneUse::Leaving && !lane.is_retired {
                 // A lane may be behind those of a removed node of another number.
-                let node = (!self.nodes[lane.node].is_gone).then_some(lane.node);
+                let node = (!self.nodes[lane.node].is_removed).then_some(lane.node);
                 ahead.entry((lane.class, lane.lease.reader(), node)).or_default().push(place);
             }
         }
@@ -186,7 +186,10 @@ impl Lanes {
         for (place, told) in config.node_ids().zip(&config.nodes) {
             let known = |is_fit: &dyn Fn(&NodeConfig) -> bool| {
                 let is_known = |(known, node): &(NodeId, &Node)| {
-                    !node.is_gone && moves.named[*known] == NodeId::NONE && node.name == told.name && is_fit(&node.told)
+                    !node.is_removed
+                        && moves.named[*known] == NodeId::NONE
+                        && node.name == told.name
+                        && is_fit(&node.told)
                 };
                 before.entries().find(is_known).map(|(known, _)| known)
             };
@@ -218,7 +221,7 @@ impl Lanes {
             if moves.place[place] != NodeId::NONE || !in_use(place) {
                 continue;
             }
-            node.is_gone = true;
+            node.is_removed = true;
             node.is_paused = false;
             node.leads_away_us = None;
             moves.place[place] = nodes.push(node);
@@ -253,7 +256,7 @@ impl Lanes {
             let node = known.unwrap_or_else(|| {
                 let known = Some(moves.place[left]).filter(|_| gone.is_empty());
                 let node = known.unwrap_or_else(|| {
-                    let namesake = Node { is_gone: true, ..Node::new(&self.nodes[moves.named[left]].told) };
+                    let namesake = Node { is_removed: true, ..Node::new(&self.nodes[moves.named[left]].told) };
                     self.nodes.push(namesake)
                 });
                 if let Some(at) = &at {
@@ -350,7 +353,7 @@ impl Lanes {
     /// back. It is sent to nodes that were removed or drained, too.
     pub(crate) fn lane_for_aftermath(&mut self, config: &Config, now: Now, node: NodeId, class: LaneKeyId) -> LaneId {
         let known = &self.nodes[node];
-        match known.is_gone || known.is_drained {
+        match known.is_removed || known.is_drained {
             true => self.parting_lane(config, node, class, now),
             false => self.lane(config, node, class),
         }
@@ -477,7 +480,7 @@ mod tests {
             assert!(!moves.has_left_on(NodeId::nth(0), lanes.handle(stays)) && lanes[stays].node == NodeId::nth(0));
             let node = all.map(|lane| lanes[lane].node);
             assert!(node[0] != node[1] && node[1] == node[2]);
-            assert!(lanes.nodes[node[0]].is_gone && !lanes.nodes[NodeId::nth(0)].is_gone);
+            assert!(lanes.nodes[node[0]].is_removed && !lanes.nodes[NodeId::nth(0)].is_removed);
             assert_eq!(lanes.nodes.len(), config.nodes.len() + 2, "what was left before is forgotten");
             all.into_iter().chain([stays]).for_each(|lane| lanes.release(lane));
         }

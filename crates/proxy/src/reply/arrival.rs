@@ -156,7 +156,7 @@ impl<E: Execute> Env<E> {
 
     /// A lane is ready, and its node is there.
     pub(crate) fn note_node_ready(&mut self, lane: LaneId) {
-        if self.lanes.is_at_its_node(lane) && !self.lanes.nodes[self.lanes[lane].node].is_gone {
+        if self.lanes.is_at_its_node(lane) && !self.lanes.nodes[self.lanes[lane].node].is_removed {
             self.note_back(lane);
         }
         self.shared.databases.note(self.lanes.class_database(lane));

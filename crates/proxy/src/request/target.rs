@@ -112,7 +112,7 @@ impl<E: Execute> Env<E> {
         {
             return replica;
         }
-        if !self.lanes.nodes[node].is_out() {
+        if !self.lanes.nodes[node].is_unhealthy() {
             return node;
         }
         let other = match routes.dead_node(place.route) {
@@ -128,7 +128,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn choose_waiting_node(&self, index: ClientId, routes: &Routes, place: Place) -> NodeId {
         let node = NodeId::at(place.node);
         let watches = self.clients.sessions.at(index).is_some_and(|session| session.flags.has(SessionFlags::PINNED));
-        if watches || !self.lanes.nodes[node].is_out() || routes.dead_node(place.route) != DeadNode::Next {
+        if watches || !self.lanes.nodes[node].is_unhealthy() || routes.dead_node(place.route) != DeadNode::Next {
             return node;
         }
         self.lanes.live_next(routes.pool_of(place.route), node).unwrap_or(node)
@@ -140,7 +140,7 @@ impl<E: Execute> Env<E> {
         let start = self.replica_turn as usize % replicas.len().max(1);
         let (behind, before) = replicas.split_at(start.min(replicas.len()));
         let mut in_turn = before.iter().chain(behind).map(|replica| NodeId::at(*replica));
-        in_turn.find(|replica| !self.lanes.nodes[*replica].is_out() && !self.lanes.is_shut(*replica))
+        in_turn.find(|replica| !self.lanes.nodes[*replica].is_unhealthy() && !self.lanes.is_shut(*replica))
     }
 }
 
@@ -157,7 +157,7 @@ impl Lanes {
     fn live_next(&self, pool: &Pool, node: NodeId) -> Option<NodeId> {
         let behind = NodeId::of_pool(pool).filter(|other| *other > node);
         let mut in_turn = behind.chain(NodeId::of_pool(pool).filter(|other| *other < node));
-        in_turn.find(|other| !self.nodes[*other].is_out())
+        in_turn.find(|other| !self.nodes[*other].is_unhealthy())
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Env<E> {
     /// What some of them may ask for.
     pub(crate) allowances: Arc<UserQuotas>,
     /// Some of them have connections of their own to nodes.
-    pub(crate) has_speakers: bool,
+    pub(crate) has_node_users: bool,
     /// Room for the keys of requests that are judged.
     pub(crate) permit_keys: KeyPositions,
     pub(crate) counters: Arc<Counters>,
@@ -129,7 +129,7 @@ impl<E> Env<E> {
             clients: Clients::new(Arc::clone(&counters)),
             users: setup.shared.access.users(),
             allowances: setup.shared.access.allowances(),
-            has_speakers: false,
+            has_node_users: false,
             permit_keys: KeyPositions::new(),
             scatters: Scatters::new(Arc::clone(&setup.shared.last_words)),
             seen: Samples::new(setup.config.seeing),

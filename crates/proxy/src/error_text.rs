@@ -404,7 +404,7 @@ pub(crate) const PROTECTED: &str = "DENIED Respool is running in protected mode:
 /// What a client gets whose user has all its connections.
 pub(crate) const TOO_MANY_OF_USER: &str = "ERR max number of clients of this user reached";
 /// What a client gets whose user would be one too many with connections to nodes of its own.
-pub(crate) const TOO_MANY_SPEAKERS: &str =
+pub(crate) const TOO_MANY_NODE_USERS: &str =
     "ERR too many users with connections of their own to nodes are connected; try again later";
 /// `SORT ... BY` that would read keys that the user may not read. As Redis words it.
 pub(crate) const SORT_BY_DENIED: &str = "ERR BY option of SORT denied due to insufficient ACL permissions.";

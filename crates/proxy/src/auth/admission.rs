@@ -40,11 +40,11 @@ impl<E: Execute> Env<E> {
         }
         let allowance = session.details.allowance.clone();
         let handle = self.clients.sessions.insert(session);
-        if self.has_speakers && !self.speak_as(reads, handle.index, allowance.as_deref()) {
+        if self.has_node_users && !self.speak_as(reads, handle.index, allowance.as_deref()) {
             // To nodes it would be another user.
             self.drop_client(handle.index);
             self.counters.clients_refused.add(1);
-            return Err(error_text::TOO_MANY_SPEAKERS.into());
+            return Err(error_text::TOO_MANY_NODE_USERS.into());
         }
         self.review_mode(handle.index);
         self.counters.clients_accepted.add(1);

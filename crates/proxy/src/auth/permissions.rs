@@ -41,7 +41,7 @@ pub(crate) enum LoginError {
     /// The user has as many connections as it may have.
     TooManyConnections,
     /// Too many users have connections to nodes in their own name.
-    TooManySpeakers,
+    TooManyNodeUsers,
 }
 
 impl LoginError {
@@ -49,7 +49,7 @@ impl LoginError {
         match self {
             Self::Wrong => texts::WRONGPASS,
             Self::TooManyConnections => error_text::TOO_MANY_OF_USER,
-            Self::TooManySpeakers => error_text::TOO_MANY_SPEAKERS,
+            Self::TooManyNodeUsers => error_text::TOO_MANY_NODE_USERS,
         }
     }
 
@@ -233,7 +233,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn adopt_allowances(&mut self) {
         self.allowances = self.shared.access.allowances();
         // Then who a client is decides whose connections it uses, and nothing may be outstanding when that changes.
-        self.has_speakers = self.allowances.values().any(|allowance| allowance.limits.node_credentials.is_some());
+        self.has_node_users = self.allowances.values().any(|allowance| allowance.limits.node_credentials.is_some());
     }
 
     /// A request is read. If it is one that has been put back, what was found of it then holds for it, and for none behind it.
@@ -315,7 +315,7 @@ impl<E: Execute> Env<E> {
             if let Some(allowance) = enters {
                 allowance.leave();
             }
-            return Err(LoginError::TooManySpeakers);
+            return Err(LoginError::TooManyNodeUsers);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
         if !was_it && let Some(before) = std::mem::replace(&mut session.details.allowance, allowance) {
@@ -340,12 +340,12 @@ impl<E: Execute> Env<E> {
         allowance: Option<&UserQuota>,
     ) -> bool {
         let credentials = allowance.and_then(|allowance| allowance.limits.node_credentials.as_ref());
-        let Some(speaker) = self.speaker(credentials) else { return false };
+        let Some(node_user) = self.node_user(credentials) else { return false };
         let Some(session) = self.clients.sessions.at_mut(index) else { return true };
-        if self.lanes.speaker_of(session.class) == speaker {
+        if self.lanes.node_user_of(session.class) == node_user {
             return true;
         }
-        let class = LaneKey { database: session.database, protocol: session.protocol, speaker };
+        let class = LaneKey { database: session.database, protocol: session.protocol, node_user };
         let Some(class) = self.class_of(class) else { return false };
         if let Some(session) = self.clients.sessions.at_mut(index).filter(|session| !session.down.is_settled()) {
             session.flags.add(SessionFlags::OVERTAKEN);

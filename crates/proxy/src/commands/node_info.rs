@@ -44,7 +44,7 @@ impl<E: Execute> Env<E> {
         };
         let sections_bytes: usize = request.args.from(1).iter().map(|section| section.len() + 1).sum();
         // With node credentials of its own, a user sees what the node permits that user: such replies are not shared.
-        let is_known = self.lanes.state_of(class).speaker == 0 && sections_bytes <= INFO_SECTIONS_BYTES_MAX;
+        let is_known = self.lanes.state_of(class).node_user == 0 && sections_bytes <= INFO_SECTIONS_BYTES_MAX;
         let sections: Arc<[u8]> = match is_known {
             true => request.args.from(1).iter().collect::<Vec<_>>().join(&b' ').to_ascii_lowercase().into(),
             false => Arc::default(),

@@ -68,8 +68,8 @@ impl<E: Execute> Env<E> {
     /// Nodes are asked whether they have the database; nothing more is read of the client until one has answered.
     fn ask_for_database(&mut self, reads: &mut impl ReadTracker, index: ClientId, database: u32) -> Flow {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop };
-        let (protocol, speaker) = (session.protocol, self.lanes.speaker_of(session.class));
-        let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else {
+        let (protocol, node_user) = (session.protocol, self.lanes.node_user_of(session.class));
+        let Some(class) = self.class_of(LaneKey { database, protocol, node_user }) else {
             return self.refuse_select(index);
         };
         let Some(asker) = self.clients.expect_behind_barrier(index) else { return Flow::Stop };

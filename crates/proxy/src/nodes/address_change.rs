@@ -115,7 +115,7 @@ impl<E: Execute> Env<E> {
         let connections = left.count();
         let name = self.lanes.nodes[node].name.clone();
         self.shared.hooks.tell(&Event::AddressLeft { node: name, worker: self.number, connections });
-        self.lanes.nodes[node].health.forget_refusals(|key| key.speaker == 0);
+        self.lanes.nodes[node].health.forget_refusals(|key| key.node_user == 0);
         Some(told)
     }
 }

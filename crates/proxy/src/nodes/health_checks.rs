@@ -65,8 +65,8 @@ impl<E: Execute> Env<E> {
             }
             LaneEnd::Fault(Fault::Refused(words) | Fault::NoDatabase(words)) if !was_ready => {
                 // Where users have node credentials of their own, a refusal of the proxy's is no evidence against theirs.
-                let is_ours = self.has_speakers && is_about_user(words);
-                let is_plain = class.database == 0 && class.speaker == 0 && !is_ours;
+                let is_ours = self.has_node_users && is_about_user(words);
+                let is_plain = class.database == 0 && class.node_user == 0 && !is_ours;
                 (FailureEvidence::of_refusal(words, is_plain), this.dial_began_us, Some(words.as_str()))
             }
             LaneEnd::Dial(DialFailure::NoDescriptor) => (FailureEvidence::Room, this.dial_began_us, None),

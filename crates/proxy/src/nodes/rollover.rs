@@ -30,7 +30,7 @@ impl Lanes {
         let credentials = self.nodes[node].told.credentials.clone();
         for lane in self.all.ids() {
             let this = &self.all[lane];
-            if this.node != node || this.is_retired || self.speaker_of(this.class) != 0 {
+            if this.node != node || this.is_retired || self.node_user_of(this.class) != 0 {
                 continue;
             }
             let this = &mut self.all[lane];
@@ -46,7 +46,7 @@ impl Lanes {
                 _ => {}
             }
         }
-        self.nodes[node].health.forget_refusals(|key| key.speaker == 0);
+        self.nodes[node].health.forget_refusals(|key| key.node_user == 0);
         let (since_us, told_us) = (Some(now.mono_us), now.mono_us);
         let former = self.nodes[node].entry.former.take();
         self.nodes[node].entry = Entry { since_us, told_us, is_told: false, former };
@@ -55,7 +55,7 @@ impl Lanes {
     /// Sets the credentials that a lane is dialled with, which may have changed since it was made.
     pub(crate) fn take_credentials(&mut self, lane: LaneId) {
         let this = &self.all[lane];
-        if self.speaker_of(this.class) != 0 {
+        if self.node_user_of(this.class) != 0 {
             return;
         }
         let node = &self.nodes[this.node];
@@ -78,7 +78,7 @@ impl Lanes {
     /// Whether a lane was dialled with the credentials that its node has now.
     fn has_credentials(&self, lane: LaneId) -> bool {
         let this = &self.all[lane];
-        self.speaker_of(this.class) != 0 || this.up.identity().credentials == self.nodes[this.node].told.credentials
+        self.node_user_of(this.class) != 0 || this.up.identity().credentials == self.nodes[this.node].told.credentials
     }
 
     /// Whether a node is on trial (its credentials or its address) and no lane is being dialled or replaced that would end the
@@ -87,7 +87,7 @@ impl Lanes {
         let is_tried = |lane: &LaneId| {
             let this = &self.all[*lane];
             let is_under_way = this.is_stale || this.wants_dial || !matches!(this.up.phase(), Phase::Idle);
-            this.node == node && self.speaker_of(this.class) == 0 && is_under_way
+            this.node == node && self.node_user_of(this.class) == 0 && is_under_way
         };
         let node = &self.nodes[node];
         (node.entry.since_us.is_some() || node.leads_away_us.is_some()) && !self.shared.iter().any(is_tried)
@@ -108,7 +108,7 @@ impl Lanes {
     pub(crate) fn is_refusal_outdated(&self, lane: LaneId, words: &str) -> bool {
         let this = &self[lane];
         let is_before = this.dial_began_us < self.nodes[this.node].entry.told_us;
-        is_before && self.speaker_of(this.class) == 0 && is_about_user(words)
+        is_before && self.node_user_of(this.class) == 0 && is_about_user(words)
     }
 
     /// Whether a failed dial says something of the trial alone: a connection of before is ready, so the node is up.
@@ -139,7 +139,7 @@ impl<E: Execute> Env<E> {
             }
             return;
         }
-        let is_new = self.lanes.speaker_of(this.class) == 0;
+        let is_new = self.lanes.node_user_of(this.class) == 0;
         if since_us.is_none_or(|since_us| this.dial_began_us < since_us) || !is_new {
             return;
         }
@@ -148,7 +148,7 @@ impl<E: Execute> Env<E> {
         for lane in self.lanes.all.ids() {
             let this = &self.lanes[lane];
             let is_before = since_us.is_some_and(|since_us| this.dial_began_us < since_us);
-            let is_ours = this.node == node && !this.is_retired && self.lanes.speaker_of(this.class) == 0;
+            let is_ours = this.node == node && !this.is_retired && self.lanes.node_user_of(this.class) == 0;
             if !is_ours || self.lanes.has_credentials(lane) && !is_before {
                 continue;
             }
@@ -177,7 +177,8 @@ impl<E: Execute> Env<E> {
         let entry = &self.lanes.nodes[node].entry;
         // What was dialled before may have authenticated with other credentials than it is to have now.
         let is_dialled = !this.is_retired && !this.up.is_ready() && this.dial_began_us >= entry.told_us;
-        if !is_dialled || self.lanes.speaker_of(this.class) != 0 || !is_about_user(words) || entry.since_us.is_none() {
+        if !is_dialled || self.lanes.node_user_of(this.class) != 0 || !is_about_user(words) || entry.since_us.is_none()
+        {
             return false;
         }
         if entry.former.as_ref() == Some(&this.up.identity().credentials) {

@@ -43,10 +43,10 @@ impl<E: Execute> Env<E> {
     }
 
     /// The number of the node user of this name. `None`: there are as many as there may be, and all do.
-    pub(crate) fn speaker(&mut self, credentials: Option<&Arc<Credentials>>) -> Option<u16> {
-        self.lanes.speaker(credentials).or_else(|| {
+    pub(crate) fn node_user(&mut self, credentials: Option<&Arc<Credentials>>) -> Option<u16> {
+        self.lanes.node_user(credentials).or_else(|| {
             self.clear_classes();
-            self.lanes.speaker(credentials)
+            self.lanes.node_user(credentials)
         })
     }
 

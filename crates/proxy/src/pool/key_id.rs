@@ -1,4 +1,4 @@
-//! Classes of lanes: the state that users of a lane share, under a number, whose a class is, and which lane it has to a node.
+//! Classes of lanes: the key of a class (the state that its clients share), its number, its owner, and its lane to each node.
 //!
 //! A number that is free is another class's later.
 
@@ -35,18 +35,18 @@ impl LaneKeyUse {
 pub(crate) struct LaneKey {
     pub(crate) database: u32,
     pub(crate) protocol: Protocol,
-    /// The node user: 0 for the credentials that each node is configured with, else one of the speakers, counted from 1.
-    pub(crate) speaker: u16,
+    /// The node user: 0 for the credentials that each node is configured with, else one of the worker's node users, counted from 1.
+    pub(crate) node_user: u16,
 }
 
-/// Whose a class of lanes is.
+/// Owner of a lane key: shared, shared by scripts, one client, or free.
 #[derive(Debug)]
 pub(crate) enum KeyOwner {
     /// Shared by all clients with the same database, dialect and name at the nodes.
     Shared,
     /// The same, for scripts beside this class, see [`crate::scripts::lanes`].
     Scripts { beside: LaneKeyId },
-    /// One client's.
+    /// One client.
     Client(Box<Owner>),
     /// The number is free.
     Free,

@@ -136,7 +136,7 @@ pub(crate) enum LaneUse {
 pub(crate) struct Lane {
     pub(crate) up: Upstream<Owner, respool_connection::Copied>,
     pub(crate) purpose: LaneUse,
-    /// Which of those that had the place.
+    /// Generation of its place, for handles.
     pub(crate) generation: u32,
     /// It has ended for good; its place is free, or will be once the loop has closed its connection.
     pub(crate) is_retired: bool,
@@ -146,7 +146,7 @@ pub(crate) struct Lane {
     pub(crate) is_stale: bool,
     /// A successor is not tried before then.
     pub(crate) renew_at_us: u64,
-    /// Its turn among those that were in its place of the table, one after the other.
+    /// Generation among the lanes of its key and node; orders a successor after its predecessors.
     pub(crate) turn: u64,
     /// One before it is still owed replies: nothing leaves on it until then.
     pub(crate) is_behind: bool,
@@ -154,13 +154,13 @@ pub(crate) struct Lane {
     pub(crate) class: LaneKeyId,
     /// It is in the list of those to be written.
     pub(crate) is_listed: bool,
-    /// What it is to the client that has it to itself, if one has.
+    /// The lease of the client that uses it alone, if one does.
     pub(crate) lease: Lease,
     /// When a read last took as much as one may: more has come.
     pub(crate) filled_us: u64,
-    /// Something has come over it and is not read for now, see [`crate::lifecycle::node_reads`].
+    /// Readable, and left unread for now, see [`crate::lifecycle::node_reads`].
     pub(crate) is_left: bool,
-    /// It is a client's own, and a request of its waits on the node.
+    /// It is one client's, and a blocking request of that client is outstanding on it.
     pub(crate) is_waiting: bool,
     /// The node's number for it, if it was asked.
     pub(crate) number: Option<i64>,
@@ -184,13 +184,13 @@ pub(crate) struct Lane {
     pub(crate) at: Option<Box<str>>,
     /// The name of its node no longer resolves to that address, see `nodes::address_change`.
     pub(crate) is_elsewhere: bool,
-    /// Since when all its replies have come too late, if they have.
+    /// Set while every reply arrives past its deadline: since when.
     pub(crate) late_since_us: Option<u64>,
     /// When the PING was sent that has not been answered; 0 if none is out.
     pub(crate) probed_us: u64,
     /// When its node last answered BUSY; 0: never.
     pub(crate) busy_us: u64,
-    /// Clients that wait to hear whether the lane comes to be (`SELECT`).
+    /// Clients whose `SELECT` waits for the lane's handshake.
     pub(crate) selects: Vec<Selecting>,
     /// Clients that are not read until less waits for the node.
     pub(crate) throttled: Vec<ClientId>,
@@ -252,14 +252,14 @@ pub(crate) struct Lanes {
     pub(crate) all: LaneTable<Lane>,
     pub(crate) nodes: PerNode<Node>,
     classes: PerKey<LaneKey>,
-    /// For each class, whose it is if it is one client's.
+    /// The owner of each class.
     pub(crate) owners: PerKey<KeyOwner>,
     /// What features have been given by [`Lanes::use_class`].
     uses: PerKey<Arc<()>>,
     /// Those of them that are for scripts, by the class beside which they are.
     pub(crate) script_classes: ScriptClasses,
-    /// Those who speak to nodes under a name of their own.
-    speakers: Vec<Arc<Credentials>>,
+    /// Credentials of users that nodes know by their own names.
+    node_users: Vec<Arc<Credentials>>,
     /// The lane of each class and node.
     pub(crate) table: LaneGrid,
     /// Lanes with something to write, each once.
@@ -293,7 +293,7 @@ pub(crate) struct Lanes {
 impl Lanes {
     /// Lanes for the nodes of `config`. `entropy` seeds the jitter of reconnects.
     pub(crate) fn new(config: &Config, entropy: u64) -> Self {
-        let plain = LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 };
+        let plain = LaneKey { database: 0, protocol: Protocol::Resp2, node_user: 0 };
         Self {
             nodes: PerNode::new(config.nodes.iter().map(Node::new)),
             classes: PerKey::new([plain]),
@@ -346,41 +346,41 @@ impl Lanes {
         self.classes[class]
     }
 
-    /// A class has another state from now on.
+    /// Changes the key of a lane class in place.
     pub(crate) fn set_state_of(&mut self, class: LaneKeyId, state: LaneKey) {
         self.classes[class] = state;
     }
 
     /// The number of the node user of this name. `None`: there are as many as there may be.
-    pub(crate) fn speaker(&mut self, credentials: Option<&Arc<Credentials>>) -> Option<u16> {
+    pub(crate) fn node_user(&mut self, credentials: Option<&Arc<Credentials>>) -> Option<u16> {
         let Some(credentials) = credentials else { return Some(0) };
-        let known = self.speakers.iter().position(|known| known == credentials);
+        let known = self.node_users.iter().position(|known| known == credentials);
         let place = match known {
             Some(known) => known,
-            None if self.speakers.len() < CLASSES_MAX => {
-                self.speakers.push(Arc::clone(credentials));
-                self.speakers.len() - 1
+            None if self.node_users.len() < CLASSES_MAX => {
+                self.node_users.push(Arc::clone(credentials));
+                self.node_users.len() - 1
             }
             // No class has this node user any more.
             None => {
-                let free = (0..self.speakers.len()).find(|place| !self.is_spoken_for(*place as u16 + 1))?;
-                self.speakers[free] = Arc::clone(credentials);
-                self.nodes.iter_mut().for_each(|node| node.health.forget_keys(|key| key.speaker == free as u16 + 1));
+                let free = (0..self.node_users.len()).find(|place| !self.is_node_user_used(*place as u16 + 1))?;
+                self.node_users[free] = Arc::clone(credentials);
+                self.nodes.iter_mut().for_each(|node| node.health.forget_keys(|key| key.node_user == free as u16 + 1));
                 free
             }
         };
         Some(place as u16 + 1)
     }
 
-    /// Whether some class has this speaker.
-    fn is_spoken_for(&self, speaker: u16) -> bool {
+    /// Whether some class has this node user.
+    fn is_node_user_used(&self, node_user: u16) -> bool {
         let classes = self.classes.iter().zip(self.owners.iter());
-        classes.filter(|(_, owner)| !matches!(owner, KeyOwner::Free)).any(|(class, _)| class.speaker == speaker)
+        classes.filter(|(_, owner)| !matches!(owner, KeyOwner::Free)).any(|(class, _)| class.node_user == node_user)
     }
 
-    /// Who speaks to nodes for a class.
-    pub(crate) fn speaker_of(&self, class: LaneKeyId) -> u16 {
-        self.classes[class].speaker
+    /// The node user of a class.
+    pub(crate) fn node_user_of(&self, class: LaneKeyId) -> u16 {
+        self.classes[class].node_user
     }
 
     /// How many connections clients have to themselves.
@@ -445,13 +445,13 @@ impl Lanes {
         let lane = self.all.push(made);
         self.shared.push(lane);
         self.table.put(node, class, Some(lane));
-        self.stand_behind(lane);
+        self.wait_for_predecessors(lane);
         lane
     }
 
     fn build(&self, config: &Config, node: NodeId, class: LaneKeyId, purpose: LaneUse) -> Lane {
-        let LaneKey { database, protocol, speaker } = self.classes[class];
-        let own = usize::from(speaker).checked_sub(1).and_then(|place| self.speakers.get(place));
+        let LaneKey { database, protocol, node_user } = self.classes[class];
+        let own = usize::from(node_user).checked_sub(1).and_then(|place| self.node_users.get(place));
         let credentials = own.or(self.nodes[node].told.credentials.as_ref()).cloned();
         let is_shared = matches!(purpose, LaneUse::Shared | LaneUse::Successor);
         let policy = if is_shared { config.flush } else { FlushPolicy::EachTurn };
@@ -506,12 +506,12 @@ impl Lanes {
         }
     }
 
-    /// Chance for what is no lane's.
+    /// Random seed for what belongs to no lane.
     pub(crate) fn entropy_of_all(&self) -> u64 {
         0x9e37_79b9_7f4a_7c15 ^ self.entropy
     }
 
-    /// Chance for the lane at a place.
+    /// Random seed for the lane at a place.
     pub(crate) fn entropy_of(&self, place: LaneId) -> u64 {
         (u64::from(place.number()) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.entropy
     }

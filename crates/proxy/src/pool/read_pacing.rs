@@ -44,7 +44,7 @@ impl Session {
 }
 
 impl<E: Execute> Env<E> {
-    /// A client's own connection brought bytes: it is left alone while the client has enough to read.
+    /// Stops reading a client's own lane while the client's output exceeds the soft limit.
     pub(crate) fn pace_lane(&mut self, lane: LaneId) {
         let this = &mut self.lanes[lane];
         let Some(reader) = this.lease.reader().filter(|_| this.is_paced()) else { return };
@@ -56,7 +56,7 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// A client has taken some of what waited for it: its own connections are read on.
+    /// Reads a client's own lanes again once its output is below the limit.
     pub(crate) fn resume_lanes_of(&mut self, index: ClientId) {
         let Some(reader) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at(index) else { return };

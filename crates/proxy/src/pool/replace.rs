@@ -50,11 +50,11 @@ impl Lanes {
         self.all[lane].purpose = LaneUse::Shared;
         self.shared.push(lane);
         self.table.put(node, class, Some(lane));
-        self.stand_behind(lane);
+        self.wait_for_predecessors(lane);
     }
 
-    /// A lane has come into the table: what others in its place are still owed comes first.
-    pub(crate) fn stand_behind(&mut self, lane: LaneId) {
+    /// Holds a new lane of the table back until its predecessors have drained.
+    pub(crate) fn wait_for_predecessors(&mut self, lane: LaneId) {
         self.turns += 1;
         self.all[lane].turn = self.turns;
         let is_behind = self.all.iter().any(|other| self.is_ahead(other, &self.all[lane]));

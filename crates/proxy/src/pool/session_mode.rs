@@ -97,7 +97,7 @@ impl Lanes {
             }
         }
         self.table.put(node, class, Some(lane));
-        self.stand_behind(lane);
+        self.wait_for_predecessors(lane);
         lane
     }
 

@@ -252,8 +252,8 @@ impl<E: Execute> Env<E> {
     ) -> bool {
         let Some(session) = self.clients.sessions.at(index) else { return false };
         if self.engine.is_none() {
-            let speaker = self.lanes.speaker_of(session.class);
-            let Some(class) = self.class_of(LaneKey { database, protocol, speaker }) else { return false };
+            let node_user = self.lanes.node_user_of(session.class);
+            let Some(class) = self.class_of(LaneKey { database, protocol, node_user }) else { return false };
             self.put_into_class(reads, index, class);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };

@@ -138,7 +138,7 @@ impl CommandInfoQueries {
         client: ClientHandle,
         name: &str,
     ) -> Result<(), ErrorReply> {
-        let Some(class) = env.lanes.class(LaneKey { database: 0, protocol: Protocol::Resp2, speaker: 0 }) else {
+        let Some(class) = env.lanes.class(LaneKey { database: 0, protocol: Protocol::Resp2, node_user: 0 }) else {
             return Err(error_text::OUT_OF_MEMORY.into());
         };
         let learning = CommandInfoQuery { name: name.to_owned(), waiting: vec![client], answer: Answer::None };

@@ -30,7 +30,7 @@ impl<E: Execute> Env<E> {
         this.pause.add(Pause::ORDER);
         // A user with its own name at the nodes may do there what that name may.
         let (own, protocol) = (this.class, this.protocol);
-        let class = LaneKey { database: 0, protocol, speaker: self.lanes.speaker_of(own) };
+        let class = LaneKey { database: 0, protocol, node_user: self.lanes.node_user_of(own) };
         let class = self.class_of(class).unwrap_or(own);
         // Scripts of users that routes lead elsewhere are theirs.
         let nodes: Vec<NodeId> = match self.config.routes.are_plain() {

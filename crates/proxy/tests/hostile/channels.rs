@@ -142,7 +142,7 @@ fn a_returned_node_has_a_subscription_before_it_is_acknowledged() {
 }
 
 /// A RESP3 client whose subscriptions and messages use different connections to the only node.
-fn speaker() -> (Bench<NoEngine>, ConnId) {
+fn node_user() -> (Bench<NoEngine>, ConnId) {
     let mut bench = Bench::proxy(config(1, 1));
     let client = bench.accept();
     bench.ask(client, &["HELLO", "3"]);
@@ -159,7 +159,7 @@ fn speaker() -> (Bench<NoEngine>, ConnId) {
 #[test]
 fn a_message_and_a_subscription_do_not_overtake_each_other() {
     for block in [false, true] {
-        let (mut bench, client) = speaker();
+        let (mut bench, client) = node_user();
         let all = |words: [&[&str]; 2]| {
             let [first, second] = words.map(request);
             let (begin, end) = (request(&["MULTI"]), request(&["EXEC"]));

@@ -61,7 +61,7 @@ fn databases_that_are_asked_for_once_do_not_cost_others_theirs() {
 }
 
 /// Users who have connections of their own to nodes, under their own names and with this password there.
-fn speakers(names: &[&'static str], connections: Option<usize>) -> std::sync::Arc<respool_proxy::Access> {
+fn node_users(names: &[&'static str], connections: Option<usize>) -> std::sync::Arc<respool_proxy::Access> {
     let of = |name: &&'static str| {
         let credentials = Credentials { username: Some((*name).to_owned()), password: "at-the-node".to_owned().into() };
         let limits = UserLimits { node_credentials: Some(credentials.into()), connections, ..UserLimits::default() };
@@ -72,7 +72,7 @@ fn speakers(names: &[&'static str], connections: Option<usize>) -> std::sync::Ar
 
 #[test]
 fn who_is_not_let_in_as_somebody_is_not_taken_for_it_by_nodes() {
-    let mut bench = Bench::of_many(config(1, 1), 1, speakers(&["ann"], Some(1)));
+    let mut bench = Bench::of_many(config(1, 1), 1, node_users(&["ann"], Some(1)));
     let (first, second) = (bench.accept(), bench.accept());
     assert_eq!(bench.answer(first, &["AUTH", "ann", "secret"]), "+OK\r\n");
     let refusal = bench.answer(second, &["AUTH", "ann", "secret"]);
@@ -88,7 +88,7 @@ fn who_is_not_let_in_as_somebody_is_not_taken_for_it_by_nodes() {
 
 #[test]
 fn a_node_that_does_not_know_one_user_is_there_for_the_others() {
-    let mut bench = Bench::of_many(config(1, 1), 1, speakers(&["ann"], None));
+    let mut bench = Bench::of_many(config(1, 1), 1, node_users(&["ann"], None));
     let (plain, ann) = (bench.accept(), bench.accept());
     assert_eq!(bench.answer(ann, &["AUTH", "ann", "secret"]), "+OK\r\n");
     bench.ask(ann, &["GET", "hers"]);

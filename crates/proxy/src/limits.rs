@@ -141,7 +141,7 @@ pub const SCRIPTS_GIVEN_MAX: usize = 1024;
 
 /// Commands that are learnt from nodes, in the whole process: their rows are never freed. The largest modules have a hundred.
 pub const LEARNT_MAX: usize = 512;
-/// Names that no node knows that are remembered at a time.
+/// Entries of the negative cache of unknown commands.
 pub const NOBODYS_MAX: usize = 1024;
 /// How long a name that no node knew is not asked for again, in microseconds.
 pub const LEARN_AGAIN_US: u64 = 30_000_000;
@@ -231,11 +231,11 @@ pub const PRESSURE_PATIENCE_US: u64 = 1_000_000;
 /// the next one is chosen.
 pub const PRESSURE_INTERVAL_US: u64 = 250_000;
 
-/// While there is too little memory it is looked at most so often who takes nothing, in microseconds. What nodes send in this time may be held
+/// Minimum interval of the check for clients that do not read while memory is short, in microseconds. What nodes send in this time may be held
 /// beyond the budget.
 pub const SHORT_TURN_US: u64 = 1_000;
 
-/// It is looked at so much later for each client whose connection is full, in nanoseconds: a look takes a bounded share of the time. Nodes are
+/// Added to that interval for each client whose connection is full, in nanoseconds: the check takes a bounded share of the time. Nodes are
 /// left unread meanwhile.
 pub const SHORT_TURN_NS_PER_CLIENT: u64 = 1_000;
 
@@ -252,7 +252,7 @@ pub const SHORT_INTERVAL_US: u64 = 2 * SHORT_LOOK_US;
 /// its buffer at first, so that the first of these steps makes no room: two fit in this time.
 pub const TAKES_NOTHING_US: u64 = 3_000_000;
 
-/// For so many bytes that it takes it has a second more: who takes less goes as if it took nothing, however steadily.
+/// Minimum read rate while memory is short, in bytes per second; a slower client is disconnected as if it read nothing, however steadily.
 pub const TAKES_BYTES_PER_S_MIN: u64 = 64 << 10;
 
 /// What it has taken is no reason to wait for longer than this beyond [`TAKES_NOTHING_US`], in microseconds: longer than two of the steps of
@@ -260,7 +260,7 @@ pub const TAKES_BYTES_PER_S_MIN: u64 = 64 << 10;
 pub const TAKES_AHEAD_US: u64 = 2_000_000;
 
 /// Once nodes have been left unread for [`PRESSURE_PATIENCE_US`], the same goes for a client that has not taken within so long what waited for
-/// it at its beginning, in microseconds: what it takes is all that others are read for, and who is owed much has to take more.
+/// it at its beginning, in microseconds: others are read only as fast as it reads, so a client with more unread output has to read faster.
 pub const TAKES_ALL_US: u64 = 30_000_000;
 
 /// A client that takes what waits for it is disconnected as the largest only when this part more than the budget is held: it makes room.

@@ -196,7 +196,7 @@ impl When {
         self.users.is_empty() || self.users.iter().any(|name| **name == *user)
     }
 
-    /// Whether it is about all databases and commands.
+    /// Whether only user and prefix restrict it.
     fn is_for_all_requests(&self) -> bool {
         self.databases.is_empty() && self.commands == Commands::default()
     }

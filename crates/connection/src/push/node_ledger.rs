@@ -143,7 +143,7 @@ impl<P: Ord> Default for NodeLedger<P> {
     }
 }
 
-/// The node's word does not fit what it was told.
+/// A push does not match the next expected acknowledgement.
 #[derive(Debug, PartialEq, Eq)]
 pub struct OutOfStep;
 

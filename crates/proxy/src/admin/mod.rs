@@ -104,7 +104,7 @@ fn numbers(ids: Args<'_>) -> Option<Vec<ClientNumber>> {
     ids.iter().map(number).collect()
 }
 
-/// Whether it is more than a look.
+/// Whether the subcommand changes state (needs `admin_commands`).
 fn steers(command: ProxyCommand) -> bool {
     match command {
         ProxyCommand::ProxyDrain

@@ -53,7 +53,7 @@ use crate::session::{Flow, SessionFlags};
 use respool_command::{Execute, Row};
 use respool_wire::{ArgsBuf, ReplyKind, Value, elements, encode_request};
 
-/// What there is for who is first in a queue.
+/// Connections available to the head of a queue.
 enum Found {
     /// A connection.
     Free(LaneHandle),
@@ -68,7 +68,7 @@ fn is_zero(reply: &[u8]) -> bool {
 }
 
 impl Blocking {
-    /// A request that may wait at a node. What the client sends behind it is not read before it is answered.
+    /// Queues a request that may block at a node. The client is not read further before it is answered.
     #[cold]
     pub(crate) fn block_at_node(&mut self, env: &mut Env<impl Execute>, call: Call<'_>) -> Flow {
         let Call { index, row, request } = call;

@@ -1,7 +1,7 @@
-//! Who waits, and on what: the queue and the connections of each node's blocking lane, and whose time runs out when.
+//! The queue and the connections of each node's blocking lane, and the deadlines of blocked requests.
 //!
-//! What is done for those who wait is done in small steps, since all other clients of the worker wait for each of them to
-//! end: of ten thousand whose time is over, some are told in this turn and some in the next.
+//! Work for blocked requests is done in bounded steps, since all other clients of the worker wait meanwhile: of ten thousand
+//! requests that time out together, some are answered in this turn and some in later ones.
 
 use crate::blocking::fairness::Takers;
 use crate::blocking::parking::Parking;

@@ -77,8 +77,8 @@ impl<E: Execute> Env<E> {
         self.answer(index, |reply| greet(reply, id, protocol))
     }
 
-    /// Whether requests that could be answered here are forwarded to nodes, because a client monitors what they are asked. Not if one of them
-    /// might keep the client waiting: whether we are there is no question to a node that is not.
+    /// Whether PING, ECHO and TIME are forwarded, so that clients which MONITOR nodes see them. Not while a node is down, drained or paused:
+    /// whether the proxy answers must not depend on such a node.
     #[cold]
     pub(crate) fn is_to_be_seen(&self, index: ClientId) -> bool {
         let is_at_hand = |node: &Node| node.is_removed || !(node.is_unhealthy() || node.is_paused);

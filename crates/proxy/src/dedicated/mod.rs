@@ -205,8 +205,8 @@ impl Dedicated {
         }
     }
 
-    /// A connection of a client's is lost, or cannot be trusted. Who has not been shown anything yet is told; who has is
-    /// disconnected, since it would miss something.
+    /// A connection of a client is lost, or cannot be trusted. A client that has not been sent anything yet gets the error; any other is
+    /// disconnected, since its stream would have a gap.
     pub(crate) fn handle_lane_ended<E: Execute>(&mut self, env: &mut Env<E>, reader: ClientHandle, error: &ErrorReply) {
         if env.clients.sessions.get(reader).is_none() {
             return;

@@ -101,7 +101,8 @@ fn next_place(up: &Upstream<Owner, Copied>, reader: ClientHandle, tasks: &Tasks)
     }
 }
 
-/// Whether a client has at most `enough` to take before it can take the reply in place `next`, which its own connection brings.
+/// Whether a client's unread output before the reply in place `next`, which its own lane brings, is at most `enough`: then the lane may be
+/// read.
 fn is_hungry(down: &Downstream, next: Option<Seq>, enough: usize) -> bool {
     let Some(seq) = next else { return true };
     let waiting = if down.is_next(seq) { down.output().len() } else { down.waiting_bytes() - down.output().len() };

@@ -119,7 +119,7 @@ pub(crate) struct Subscriptions<T> {
     pub(crate) accounted: usize,
     /// What of it is tracked keys.
     tracked_accounted: usize,
-    /// Some node may have to be told something.
+    /// Subscription changes are pending for some node.
     pub(crate) has_news: bool,
     /// Clients with messages waiting and room for them.
     pub(crate) refilling: Vec<ClientId>,

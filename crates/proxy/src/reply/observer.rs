@@ -1,5 +1,5 @@
-//! Lanes of which more is known than their tickets: what each reply has to be converted from, and proof that it is whose
-//! the ticket says. Their replies go through here; those of every other lane do not, and pay for one test.
+//! Reply observers: state kept in step with the ticket queue (conversion from RESP2, integrity check). Replies of lanes with
+//! observers go through here; those of every other lane pay for one test.
 
 use crate::env::Env;
 use crate::error_reply::ErrorReply;

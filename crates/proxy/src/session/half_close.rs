@@ -40,8 +40,8 @@ impl Session {
 }
 
 impl Session {
-    /// Whether a client has been idle for more than `idle_us`. As in Redis, who subscribes, monitors or follows as a replica is there to
-    /// listen, and who waits is not idle.
+    /// Whether a client has been idle for more than `idle_us`. As in Redis, a client that subscribes, monitors, replicates or is blocked is
+    /// never idle.
     pub(crate) fn is_idle(&mut self, now_us: u64, idle_us: u64) -> bool {
         let listens = self.subscriber.as_ref().is_some_and(|subscriber| subscriber.is_subscribed());
         if listens || self.flags.has(SessionFlags::DEDICATED) {

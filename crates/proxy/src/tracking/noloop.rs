@@ -346,7 +346,7 @@ impl Subscriptions {
         all.into_iter().for_each(|index| self.restart_noloop(env, index));
     }
 
-    /// Closes connections that clients have to themselves in vain.
+    /// Closes NOLOOP lanes that their clients do not need.
     pub(super) fn part(&mut self, env: &mut Env<impl Execute>) {
         for handle in std::mem::take(&mut self.tracked.parting) {
             let Some(session) = env.clients.sessions.get_mut(handle) else { continue };
@@ -573,7 +573,7 @@ impl Lanes {
         this.is_settled() && !this.is_waiting && !self.is_watched_on(clients, lane)
     }
 
-    /// What the end of a lane is to a client that is told of changes on it.
+    /// The tracking client that loses its listener with this lane.
     pub(crate) fn hearer_of(&self, lane: LaneId, ending: &LaneEnd) -> Option<LostListener> {
         let this = &self[lane];
         let is_listener = this.purpose == LaneUse::Listen;

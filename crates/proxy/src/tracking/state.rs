@@ -120,7 +120,7 @@ pub(crate) struct Tracking {
     pub(super) script_changes: ScriptChanges,
     /// Keys of its transaction, which will be read at EXEC, in the order in which they will be.
     pub(crate) queued_keys: VecDeque<Box<[u8]>>,
-    /// There were more of them, or other routes have come to hold since.
+    /// The key list is incomplete (limit reached, or routes changed): everything is invalidated after EXEC.
     pub(crate) is_transaction_in_doubt: bool,
     /// The place of the last request with keys: no invalidation may overtake that reply. Of one that waits it is the place before, since it is not known
     /// for how long it waits.

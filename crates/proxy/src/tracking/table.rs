@@ -45,7 +45,7 @@ pub(crate) struct TrackingTable {
     cursor: u32,
     /// Clients that have read something while a lane was missing.
     pub(crate) doubtful: Vec<ClientHandle>,
-    /// Clients that may have connections of their own in vain: their request to track has failed, or they share again.
+    /// Clients whose NOLOOP lanes may be released: their request to track has failed, or they share again.
     pub(crate) parting: Vec<ClientHandle>,
     /// Invalidations for clients that others named in their place.
     pub(super) redirected: Vec<Redirected>,

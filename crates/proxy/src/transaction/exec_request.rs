@@ -105,7 +105,7 @@ impl Exec {
         Progress::Waits
     }
 
-    /// No node answers a transaction so. The client, and all behind it, would get replies of others.
+    /// Protocol violation: fails EXEC and closes the lane, since later replies on it are out of step.
     fn doubt(&mut self, clients: &mut Clients) -> Progress {
         self.is_lost = true;
         self.answer(ErrorReply::new(error_text::EXEC_IN_DOUBT).as_bytes(), clients);
@@ -138,7 +138,7 @@ impl Exec {
         self.lacks_script = !self.queued.scripts.is_empty()
             && elements(reply).is_some_and(|mut replies| replies.any(|reply| reply.starts_with(b"-NOSCRIPT")));
         if !self.has_begun {
-            // Without MULTI nothing was queued, and what was not refused for the same reason ran alone.
+            // MULTI failed, so the commands may have run outside of a transaction.
             self.is_lost = true;
             let refusal = self.refusal.take().filter(ErrorReply::is_line);
             let refusal = refusal.unwrap_or_else(|| error_text::EXEC_IN_DOUBT.into());

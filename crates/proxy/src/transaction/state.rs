@@ -9,7 +9,7 @@ use std::any::Any;
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
     pub(crate) queued: Option<QueuedCommands>,
-    /// What is left to do of an EXEC whose node has answered.
+    /// Remaining elements of the reply to an EXEC whose node has answered.
     pub(crate) exec_reply: Option<ExecReply>,
 }
 

@@ -135,7 +135,7 @@ impl Row {
         }
     }
 
-    /// Whether a request is one of the admin plane: it steers a server, or shows what only those may see who run it.
+    /// Whether a request is one of the admin plane: it changes a server, or shows what only its operators may see.
     pub fn is_admin(&self, args: Args<'_>) -> bool {
         let lane = self.lane(args);
         lane == Lane::Admin || lane == Lane::Dedicated && self.flags.has(Flags::ADMIN)

@@ -142,7 +142,7 @@ pub const SCRIPTS_GIVEN_MAX: usize = 1024;
 /// Commands that are learnt from nodes, in the whole process: their rows are never freed. The largest modules have a hundred.
 pub const LEARNT_MAX: usize = 512;
 /// Entries of the negative cache of unknown commands.
-pub const NOBODYS_MAX: usize = 1024;
+pub const UNKNOWN_COMMANDS_MAX: usize = 1024;
 /// How long a name that no node knew is not asked for again, in microseconds.
 pub const LEARN_AGAIN_US: u64 = 30_000_000;
 /// Names that nodes may be asked for at once on behalf of one client, and the pause between two beyond that, in microseconds.

@@ -1,4 +1,4 @@
-//! The console: `PROXY`, with which an operator looks into the proxy and steers it, over the protocol that is there anyway.
+//! The console: `PROXY`, with which an operator looks into the proxy and is_mutating it, over the protocol that is there anyway.
 //!
 //! What concerns all workers is put to all of them, see [`crate::workers::ask`]; the asker's reply keeps its place and is filled in
 //! when the last worker has answered.
@@ -63,7 +63,7 @@ impl<E: Execute> Env<E> {
         row: &'static Row,
         args: Args<'_>,
     ) -> Console {
-        if steers(command) && self.refuses_admin() {
+        if is_mutating(command) && self.refuses_admin() {
             return Console::Step(self.refuse(index, error_text::admin_refused(row.name)).into());
         }
         Console::Step(match command {
@@ -105,7 +105,7 @@ fn numbers(ids: Args<'_>) -> Option<Vec<ClientNumber>> {
 }
 
 /// Whether the subcommand changes state (needs `admin_commands`).
-fn steers(command: ProxyCommand) -> bool {
+fn is_mutating(command: ProxyCommand) -> bool {
     match command {
         ProxyCommand::ProxyDrain
         | ProxyCommand::ProxyKill

@@ -253,8 +253,8 @@ impl Blocking {
     /// Whether some are to be tried now. Those that are then, node by node.
     pub(crate) fn take_tries(&mut self, now_us: u64) -> Option<PerNode<Vec<Handle>>> {
         self.try_at_us.filter(|at| *at <= now_us)?;
-        let is_anybody_left = self.nodes.iter().any(|list| !list.queue.is_empty());
-        self.try_at_us = is_anybody_left.then_some(now_us + TRY_US);
+        let has_waiting = self.nodes.iter().any(|list| !list.queue.is_empty());
+        self.try_at_us = has_waiting.then_some(now_us + TRY_US);
         let requests = &self.requests;
         Some(PerNode::new(self.nodes.iter_mut().map(|list| list.choose(requests))))
     }

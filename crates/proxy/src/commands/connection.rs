@@ -80,7 +80,7 @@ impl<E: Execute> Env<E> {
     /// Whether PING, ECHO and TIME are forwarded, so that clients which MONITOR nodes see them. Not while a node is down, drained or paused:
     /// whether the proxy answers must not depend on such a node.
     #[cold]
-    pub(crate) fn is_to_be_seen(&self, index: ClientId) -> bool {
+    pub(crate) fn is_monitored(&self, index: ClientId) -> bool {
         let is_at_hand = |node: &Node| node.is_removed || !(node.is_unhealthy() || node.is_paused);
         self.engine.is_none()
             && !self.is_all_paused

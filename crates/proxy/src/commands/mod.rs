@@ -58,7 +58,7 @@ impl<E: Execute> Env<E> {
             // A client that monitors nodes sees this, too, as at a server.
             Command::Connection(ConnectionCommand::Ping | ConnectionCommand::Echo)
             | Command::Server(ServerCommand::Time)
-                if self.shared.ledger.is_watched() && self.is_to_be_seen(index) =>
+                if self.shared.ledger.is_watched() && self.is_monitored(index) =>
             {
                 return LocalStep::PassOn;
             }

@@ -330,7 +330,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
     fn await_nodes(&mut self, env: &mut Env<impl Execute>, pending: Handle, nodes: &[NodeId]) {
         let Some((verb, kind)) = self.change_of(pending) else { return };
         for node in nodes {
-            self.has_news = true;
+            self.has_pending_updates = true;
             let book = &mut self.books[*node];
             match verb {
                 Verb::Unsubscribe => book.await_word(pending, kind),

@@ -162,7 +162,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
     pub(crate) fn end_change(&mut self, pending: Handle) -> usize {
         let Some(pending) = self.pending.remove(pending) else { return 0 };
         // Nodes may have been asked to tell of changed keys for it alone.
-        self.has_news |= pending.tracking.is_some();
+        self.has_pending_updates |= pending.tracking.is_some();
         pending.items.iter().for_each(|item| self.registries[pending.kind as usize].release(item.id));
         for departure in &pending.departures {
             if self.departing.end(*departure)

@@ -82,7 +82,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
             this.pinged_us = 0;
         }
         self.books[node].begin();
-        self.has_news = true;
+        self.has_pending_updates = true;
         env.counters.push_lanes.set(env.counters.push_lanes.value() + 1);
     }
 
@@ -224,7 +224,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
                 self.progress(over, clients);
             }
         };
-        self.has_news |= self.books[node].has_news();
+        self.has_pending_updates |= self.books[node].has_pending_updates();
         self.account(&shared.ledger);
         self.tracked.show(counters);
         let held = this.up.partial_held_bytes();
@@ -253,7 +253,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
     /// Whether nodes are to be told something at the end of a turn, or clients are, or something is to be struck out.
     #[inline(always)]
     pub(crate) fn has_anything_to_tell(&self) -> bool {
-        self.has_news || self.is_striking_out() || self.tracked.has_to_tell()
+        self.has_pending_updates || self.is_striking_out() || self.tracked.has_to_tell()
     }
 
     /// Strikes out subscriptions, and answers requests that are to fail: a part of them at the end of each turn.
@@ -267,15 +267,15 @@ impl<T: TrackedKeys> Subscriptions<T> {
     }
 
     /// Whether nodes, or the engine of this process, are to tell of changed keys from now on. `None`: nothing is new.
-    pub(crate) fn take_news(&mut self) -> Option<bool> {
-        std::mem::take(&mut self.has_news).then(|| {
+    pub(crate) fn take_pending_updates(&mut self) -> Option<bool> {
+        std::mem::take(&mut self.has_pending_updates).then(|| {
             self.is_tracking_wanted = self.tracked.is_any() || !self.pending.of_tracking.is_empty();
             self.is_tracking_wanted
         })
     }
 
     /// Nodes are told what has changed, in as few commands as it takes and no more than they keep up with.
-    pub(crate) fn tell_news(&mut self, env: &mut Env<impl Execute>) {
+    pub(crate) fn send_updates(&mut self, env: &mut Env<impl Execute>) {
         let is_tracking = self.is_tracking_wanted;
         let Env { lanes, clients, config, now, .. } = env;
         self.books.iter_mut().for_each(|book| book.want_tracking(is_tracking));
@@ -283,7 +283,9 @@ impl<T: TrackedKeys> Subscriptions<T> {
         let is_routed = at_nodes.is_some();
         let registries = at_nodes.as_deref_mut().unwrap_or(registries);
         for (node, book) in books.entries_mut() {
-            let Some(push_lane) = push_lanes[node].filter(|_| book.is_live() && book.has_news()) else { continue };
+            let Some(push_lane) = push_lanes[node].filter(|_| book.is_live() && book.has_pending_updates()) else {
+                continue;
+            };
             let up = &mut lanes[push_lane.lane].up;
             let room = PUSH_QUEUE_BYTES_MAX.saturating_sub(up.queued_bytes());
             // With acknowledgements due there will be another occasion.

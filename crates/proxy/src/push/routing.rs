@@ -171,7 +171,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
         let told = pool.map(|pool| ChannelRoute { route: 0, pool: pool as u16, name: name.to_vec() }.told());
         let (book, registries) = self.book(node);
         book.retract(registries, kind, told.as_deref().unwrap_or(name));
-        self.has_news = true;
+        self.has_pending_updates = true;
     }
 
     /// The number by which a node is told of a channel that it calls so.

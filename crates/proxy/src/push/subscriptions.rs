@@ -120,7 +120,7 @@ pub(crate) struct Subscriptions<T> {
     /// What of it is tracked keys.
     tracked_accounted: usize,
     /// Subscription changes are pending for some node.
-    pub(crate) has_news: bool,
+    pub(crate) has_pending_updates: bool,
     /// Clients with messages waiting and room for them.
     pub(crate) refilling: Vec<ClientId>,
     /// Room for a message that is made here.
@@ -163,7 +163,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
             pairs: 0,
             accounted: 0,
             tracked_accounted: 0,
-            has_news: false,
+            has_pending_updates: false,
             refilling: Vec::new(),
             encoded: Vec::new(),
             check_at_us: 0,
@@ -191,7 +191,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
             let (book, registries) = self.book(node);
             book.note(registries, kind, told);
             book.count(is_wanted);
-            self.has_news = true;
+            self.has_pending_updates = true;
         }
     }
 
@@ -225,7 +225,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
         let Some(subscriber) = subscriber else { return };
         let subscriber: Box<dyn Any> = subscriber;
         let Ok(mut subscriber) = subscriber.downcast::<Subscriber>() else { return };
-        self.has_news |= self.tracked.end(&mut subscriber);
+        self.has_pending_updates |= self.tracked.end(&mut subscriber);
         self.subscribers.retire(subscriber.id);
         let all = Kind::ALL.into_iter().zip(&subscriber.sets);
         let left = all.flat_map(|(kind, set)| set.ids().map(move |id| (kind, id))).collect();

@@ -92,7 +92,7 @@ impl<E: Execute> Env<E> {
         let is_unshared = !matches!(this.purpose, LaneUse::Shared | LaneUse::Push);
         let was_ready = this.up.is_ready();
         let owed_since_us = this.up.tickets().oldest_us().map(|since_us| since_us.max(this.up.last_heard_us()));
-        let hearer = self.lanes.hearer_of(lane, &ending);
+        let hearer = self.lanes.lost_listener_of(lane, &ending);
         let Some(this) = self.lanes.all.get_mut(lane) else { return };
         let follower = this.lease.reader().filter(|_| this.purpose == LaneUse::Dedicated);
         let orphans = this.up.reset(&mut self.clients.pool);

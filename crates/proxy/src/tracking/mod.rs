@@ -170,7 +170,7 @@ impl Subscriptions {
         subscriber.pending.push_back(pending);
         for node in &nodes {
             self.books[*node].await_acknowledgements(pending, Kind::Channel);
-            self.has_news = true;
+            self.has_pending_updates = true;
             if self.prepare_push_lane(env, *node).is_err() {
                 // What is read while it is not there is in doubt, and everything is when it is there again.
                 self.books[*node].forget_pending(pending);
@@ -223,7 +223,7 @@ impl Subscriptions {
         session.flags.remove(SessionFlags::TRACKING);
         let Some(subscriber) = Subscriber::of_mut(&mut session.subscriber) else { return };
         if self.tracked.end(subscriber) {
-            self.has_news = true;
+            self.has_pending_updates = true;
             self.account_subscriptions(env);
         }
     }

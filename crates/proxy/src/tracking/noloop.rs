@@ -186,7 +186,7 @@ impl Subscriptions {
         let mut result = Ok(());
         let class = env.clients.sessions.at(index).map_or(LaneKeyId::PLAIN, |session| session.class);
         for node in self.nodes_read(env, index) {
-            let mended = env.mend_listener(index, node).and_then(|()| env.mend_own(index, node));
+            let mended = env.ensure_listener(index, node).and_then(|()| env.ensure_own_lane(index, node));
             if mended.is_err() && env.lanes.nodes[node].takes_no_dial(env.lanes.state_of(class), env.now) {
                 // No client waits for it. What is read meanwhile is in doubt, and everything is when it is there again.
                 self.note_told_of(env, index, node);
@@ -208,7 +208,7 @@ impl Subscriptions {
         let Some(listener) = listener.filter(|listener| listener.lane == Some(lane)) else { return };
         listener.id = Some(id);
         env.name_requests(session.index);
-        if let Err(error) = env.mend_own(session.index, node) {
+        if let Err(error) = env.ensure_own_lane(session.index, node) {
             self.fail_noloop(env, session, &error);
         }
     }
@@ -377,7 +377,7 @@ impl Subscriptions {
 }
 
 impl<E: Execute> Env<E> {
-    fn mend_own(&mut self, index: ClientId, node: NodeId) -> Result<(), ErrorReply> {
+    fn ensure_own_lane(&mut self, index: ClientId, node: NodeId) -> Result<(), ErrorReply> {
         let Some(class) = self.clients.sessions.at(index).map(|session| session.class) else { return Ok(()) };
         let Some(request) = self.lanes.request_for(class, node) else { return Ok(()) };
         if let Some(known) = self.lanes.known(node, class)
@@ -443,7 +443,7 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    fn mend_listener(&mut self, index: ClientId, node: NodeId) -> Result<(), ErrorReply> {
+    fn ensure_listener(&mut self, index: ClientId, node: NodeId) -> Result<(), ErrorReply> {
         let Some(session) = self.clients.sessions.handle(index) else { return Ok(()) };
         let Some(this) = self.clients.sessions.at(index) else { return Ok(()) };
         let class = this.class;
@@ -574,7 +574,7 @@ impl Lanes {
     }
 
     /// The tracking client that loses its listener with this lane.
-    pub(crate) fn hearer_of(&self, lane: LaneId, ending: &LaneEnd) -> Option<LostListener> {
+    pub(crate) fn lost_listener_of(&self, lane: LaneId, ending: &LaneEnd) -> Option<LostListener> {
         let this = &self[lane];
         let is_listener = this.purpose == LaneUse::Listen;
         let is_asked = is_listener || this.purpose == LaneUse::Own && this.up.identity().tracking.is_some();

@@ -281,7 +281,7 @@ impl QueuedCommands {
         to: &mut Destination<'_>,
     ) -> Result<Option<ArgsBuf>, ErrorReply> {
         let Destination { routes, user, database, scratch, .. } = to;
-        if routes.are_plain() && is_anybodys(row, args) {
+        if routes.are_plain() && runs_at_any_node(row, args) {
             return Ok(None);
         }
         if !routes.are_plain() && row.command == Command::Connection(C::Select) {
@@ -296,7 +296,7 @@ impl QueuedCommands {
                     PlanError::CrossSlot { first, second }.write(row, args, reply)
                 }));
             }
-            Ok(Routed::All(_)) if is_anybodys(row, args) => return Ok(None),
+            Ok(Routed::All(_)) if runs_at_any_node(row, args) => return Ok(None),
             Ok(Routed::All(_) | Routed::Scan(..)) => {
                 return Err(error_text::block_on_all_nodes(row.full_name()));
             }
@@ -372,7 +372,7 @@ fn is_about_settings(row: &Row) -> bool {
 }
 
 /// Whether any node can run a request of a transaction, whatever its row's policy is outside of one.
-fn is_anybodys(row: &Row, args: Args<'_>) -> bool {
+fn runs_at_any_node(row: &Row, args: Args<'_>) -> bool {
     row.keys.is_none() && !matches!(row.lane(args), Lane::Shared | Lane::Admin)
 }
 

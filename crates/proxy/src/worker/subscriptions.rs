@@ -8,16 +8,16 @@ impl<E: Execute> Worker<E> {
     #[inline(always)]
     pub(super) fn tell_what_is_new(&mut self) {
         if self.subscriptions.has_anything_to_tell() {
-            self.tell_nodes_news();
+            self.send_pending_updates();
         }
     }
 
     #[cold]
-    fn tell_nodes_news(&mut self) {
+    fn send_pending_updates(&mut self) {
         self.subscriptions.strike_out_some(&mut self.env);
-        if let Some(is_tracking) = self.subscriptions.take_news() {
+        if let Some(is_tracking) = self.subscriptions.take_pending_updates() {
             self.engine_side().want_changes(is_tracking);
-            self.subscriptions.tell_news(&mut self.env);
+            self.subscriptions.send_updates(&mut self.env);
         }
         self.subscriptions.tell_clients(&mut self.env);
     }

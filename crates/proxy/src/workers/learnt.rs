@@ -1,7 +1,7 @@
 //! Commands that nodes were asked for, known to all workers, and how many more a worker or a client may have them asked for.
 
 use crate::error_reply::ErrorReply;
-use crate::limits::{LEARN_AGAIN_US, LEARNT_MAX, NOBODYS_MAX};
+use crate::limits::{LEARN_AGAIN_US, LEARNT_MAX, UNKNOWN_COMMANDS_MAX};
 use respool_command::Row;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl LearntCommands {
     /// Remembers that a node does not know a name. Of too many the one that would be asked for again first is forgotten.
     pub(crate) fn note_unknown(&mut self, name: &str, now_us: u64) {
         self.unknown.retain(|_, until_us| now_us < *until_us);
-        if self.unknown.len() >= NOBODYS_MAX
+        if self.unknown.len() >= UNKNOWN_COMMANDS_MAX
             && let Some(first) =
                 self.unknown.iter().min_by_key(|(_, until_us)| **until_us).map(|(name, _)| name.clone())
         {
@@ -132,13 +132,13 @@ mod tests {
     #[test]
     fn of_too_many_unknown_names_the_oldest_is_forgotten() {
         let mut learnt = LearntCommands::default();
-        for n in 0..=NOBODYS_MAX {
+        for n in 0..=UNKNOWN_COMMANDS_MAX {
             learnt.note_unknown(&format!("X{n}"), n as u64);
         }
-        assert_eq!(learnt.unknown.len(), NOBODYS_MAX);
-        let now_us = NOBODYS_MAX as u64;
+        assert_eq!(learnt.unknown.len(), UNKNOWN_COMMANDS_MAX);
+        let now_us = UNKNOWN_COMMANDS_MAX as u64;
         assert!(!is_unknown(&learnt, "X0", now_us));
-        assert!(is_unknown(&learnt, "X1", now_us) && is_unknown(&learnt, &format!("X{NOBODYS_MAX}"), now_us));
+        assert!(is_unknown(&learnt, "X1", now_us) && is_unknown(&learnt, &format!("X{UNKNOWN_COMMANDS_MAX}"), now_us));
     }
 
     #[test]
@@ -156,12 +156,12 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded() {
         let mut learnt = LearntCommands::default();
-        for number in 0..2 * NOBODYS_MAX as u64 {
+        for number in 0..2 * UNKNOWN_COMMANDS_MAX as u64 {
             learnt.note_unknown(&format!("A{number}"), number);
         }
-        assert_eq!(learnt.unknown.len(), NOBODYS_MAX);
+        assert_eq!(learnt.unknown.len(), UNKNOWN_COMMANDS_MAX);
         assert!(matches!(
-            learnt.find(&format!("A{}", 2 * NOBODYS_MAX - 1), 2 * NOBODYS_MAX as u64),
+            learnt.find(&format!("A{}", 2 * UNKNOWN_COMMANDS_MAX - 1), 2 * UNKNOWN_COMMANDS_MAX as u64),
             LearntCommand::Unknown
         ));
         for number in 0..LEARNT_MAX {

@@ -50,4 +50,4 @@ pub use rule::RuleError;
 pub use sort::SortOption;
 pub use user::User;
 pub use users::{ChangeError, DEFAULT_USER, DEFAULT_USER_TEXT, Users};
-pub use verdict::{Denial, is_for_everybody};
+pub use verdict::{Denial, needs_no_auth};

@@ -119,7 +119,7 @@ impl Users {
     }
 
     /// Whether clients need not authenticate.
-    pub fn admits_anybody(&self) -> bool {
+    pub fn admits_unauthenticated(&self) -> bool {
         self.default.is_enabled() && self.default.needs_no_password()
     }
 
@@ -292,11 +292,11 @@ mod tests {
     #[test]
     fn the_password_of_the_default_user_is_a_setting() {
         let users = Users::new();
-        assert!(users.admits_anybody());
+        assert!(users.admits_unauthenticated());
         let closed = users.with_default_password(Some(b"secret"));
-        assert!(!closed.admits_anybody() && closed.authenticate(b"default", b"secret").is_some());
+        assert!(!closed.admits_unauthenticated() && closed.authenticate(b"default", b"secret").is_some());
         assert!(closed.default_user().is_all_powerful(), "only who it is has to be said");
-        assert!(closed.with_default_password(None).admits_anybody());
-        assert!(!users.with_rules(b"default", &[b"off"]).expect("the rule is valid").admits_anybody());
+        assert!(closed.with_default_password(None).admits_unauthenticated());
+        assert!(!users.with_rules(b"default", &[b"off"]).expect("the rule is valid").admits_unauthenticated());
     }
 }

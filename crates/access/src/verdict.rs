@@ -143,7 +143,7 @@ impl Selector {
     }
 
     fn allows_command(&self, row: &'static Row, args: Args<'_>) -> bool {
-        if self.is_all_commands || is_for_everybody(row) {
+        if self.is_all_commands || needs_no_auth(row) {
             return true;
         }
         if row.command == Command::Learnt {
@@ -177,7 +177,7 @@ impl Selector {
 
 /// Whether every client may run it, authenticated or not: AUTH and what goes with it. What a node says of its own commands does not
 /// count.
-pub fn is_for_everybody(row: &Row) -> bool {
+pub fn needs_no_auth(row: &Row) -> bool {
     row.flags.has(Flags::NO_AUTH) && row.command != Command::Learnt
 }
 

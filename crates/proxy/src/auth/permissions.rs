@@ -26,7 +26,7 @@ use crate::session::{Flow, Pause, Session, SessionFlags};
 use crate::users::quota::UserQuota;
 use crate::workers::shared::Shared;
 use respool_access::{
-    DEFAULT_USER, DEFAULT_USER_TEXT, Denial, Denied, Place, Reason, SortOption, User, Users, is_for_everybody,
+    DEFAULT_USER, DEFAULT_USER_TEXT, Denial, Denied, Place, Reason, SortOption, User, Users, needs_no_auth,
 };
 use respool_command::{Categories, Execute, KeyPositions, Row, text as texts};
 use respool_connection::{Now, Peer};
@@ -76,7 +76,7 @@ impl<E: Execute> Env<E> {
         if self.cuts_off_unauthenticated(index) {
             return Some(Flow::Stop);
         }
-        if is_for_everybody(row) {
+        if needs_no_auth(row) {
             return None;
         }
         self.counters.refused_unauthenticated.add(1);
@@ -166,7 +166,7 @@ impl<E: Execute> Env<E> {
     /// Puts a new client into the state that it begins in. `false`: its user has all its connections.
     pub(crate) fn welcome(&self, session: &mut Session) -> bool {
         let named = self.user_of_certificate(&session.details.peer).cloned();
-        if named.is_none() && !self.users.admits_anybody() {
+        if named.is_none() && !self.users.admits_unauthenticated() {
             session.flags.add(SessionFlags::UNAUTHENTICATED);
             session.details.unauthenticated_since_us = self.now.mono_us;
             return true;
@@ -360,7 +360,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn forget_user(&mut self, reads: &mut impl ReadTracker, index: ClientId) {
         let now_us = self.now.mono_us;
         let default = Arc::clone(self.users.default_user());
-        if self.users.admits_anybody() && self.become_user(reads, index, &default).is_ok() {
+        if self.users.admits_unauthenticated() && self.become_user(reads, index, &default).is_ok() {
             return;
         }
         self.speak_as(reads, index, None);
@@ -390,7 +390,7 @@ impl<E: Execute> Env<E> {
             };
             if session.flags.has(SessionFlags::UNAUTHENTICATED) {
                 // A client that is being closed may have lost its user amid a transaction, and none stands in for that one.
-                if users.admits_anybody() && !session.pause.has(Pause::CLOSING) {
+                if users.admits_unauthenticated() && !session.pause.has(Pause::CLOSING) {
                     session.flags.remove(SessionFlags::UNAUTHENTICATED);
                 } else {
                     continue;

@@ -18,7 +18,7 @@ use crate::ids::ClientId;
 use crate::session::marks::{UnmetStates, WantedState, WatchFailure};
 use crate::session::table::Clients;
 use crate::session::{Flow, SessionFlags};
-use respool_access::is_for_everybody;
+use respool_access::needs_no_auth;
 use respool_command::{Command, Execute, Lane, PubsubCommand as P, Row, TransactionsCommand as T};
 use respool_wire::Args;
 
@@ -49,9 +49,9 @@ impl<E: Execute> Env<E> {
     /// A client that is not what it asked for asks for something. `None`: it may, because it comes to the same.
     pub(crate) fn ask_unmet(&mut self, index: ClientId, row: &'static Row, args: Args<'_>) -> Option<Flow> {
         let unmet = self.clients.sessions.at(index)?.details.unmet;
-        let words = if unmet.has(WantedState::User) && !is_for_everybody(row) {
+        let words = if unmet.has(WantedState::User) && !needs_no_auth(row) {
             error_text::NO_USER
-        } else if unmet.has(WantedState::Dialect) && !is_for_everybody(row) {
+        } else if unmet.has(WantedState::Dialect) && !needs_no_auth(row) {
             error_text::NO_DIALECT
         } else if unmet.has(WantedState::Database) && depends_on_database(row, args) {
             error_text::NO_DATABASE

@@ -115,7 +115,7 @@ impl Resolver<'_> {
             !door.address.is_local() && clients != Some(TlsAuthClients::Required)
         };
         if let Some(door) = net.listen.iter().find(is_open)
-            && self.admits_anybody(&of)
+            && self.admits_unauthenticated(&of)
         {
             self.warnings.push(format!("pool {name}: every client that reaches {} may send commands", door.address));
         }
@@ -177,7 +177,7 @@ impl Resolver<'_> {
     }
 
     /// Whether the settings keep out no client that reaches the process.
-    fn admits_anybody(&self, of: &Values<'_>) -> bool {
+    fn admits_unauthenticated(&self, of: &Values<'_>) -> bool {
         let is_protected = Switch::ALL[of.word(Setting::ProtectedMode)] == Switch::Yes;
         let has_password = of.secret(Setting::Requirepass).is_some() || of.text(Setting::RequirepassFile).is_some();
         let has_users =

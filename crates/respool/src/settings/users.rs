@@ -318,7 +318,7 @@ mod tests {
                     [users.ops]\nrules = [\"on\", \"~*\", \"&*\", \"+@all\"]\npassword_file = \"/x\"\nconnections = 3\n";
         let settings = understood(text).expect("all of it is right").users;
         let users = settings.users().expect("the rules are valid");
-        assert!(users.authenticate(b"default", b"secret").is_some() && !users.admits_anybody());
+        assert!(users.authenticate(b"default", b"secret").is_some() && !users.admits_unauthenticated());
         assert!(users.authenticate(b"app", b"one").is_some_and(|user| !user.is_all_powerful()));
         assert!(users.authenticate(b"ops", b"from-a-file").is_some_and(|user| user.is_all_powerful()));
         let limits: Vec<_> = settings.limits().collect();

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use respool_access::{Users, answer, difference, file};
+use respool_access::{Users, answer, diff, file};
 use respool_command::{KeyPositions, Renames, resolve};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
 
@@ -35,9 +35,9 @@ fuzz_target!(|data: &[u8]| {
     }
     // Words that are split with quotes can be any text.
     assert!(file::directives(&users).is_ok() || has_odd_bytes());
-    let successor = difference::applied(&Users::new(), &difference::between(&Users::new(), &users)).expect("it is our own");
-    assert!(difference::between(&users, &successor).is_empty(), "every user is as it was");
-    let _ = difference::applied(&users, data);
+    let successor = diff::applied(&Users::new(), &diff::between(&Users::new(), &users)).expect("it is our own");
+    assert!(diff::between(&users, &successor).is_empty(), "every user is as it was");
+    let _ = diff::applied(&users, data);
     let args = request.as_args();
     for name in [&b"a"[..], b"b", b"default"] {
         let mut out = Vec::new();

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::c_string::has_space;
 use crate::exact::quoted;
 use crate::limits::USERS_MAX;
 use crate::rule::{RuleError, joined};
-use crate::text::has_space;
 use crate::user::User;
 use crate::users::Users;
 use respool_command::words::{split, until_nul};

@@ -28,9 +28,10 @@
 #![forbid(unsafe_code)]
 
 pub mod answer;
+mod c_string;
 mod commands;
 mod describe;
-pub mod difference;
+pub mod diff;
 mod exact;
 pub mod file;
 pub mod limits;
@@ -40,7 +41,6 @@ mod pattern;
 mod rule;
 mod selector;
 mod sort;
-mod text;
 mod user;
 mod users;
 mod verdict;

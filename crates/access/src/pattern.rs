@@ -2,8 +2,8 @@
 
 use respool_command::{KeyAccess, glob};
 
+use crate::c_string;
 use crate::rule::RuleError;
-use crate::text;
 
 /// What is allowed of keys, or needed of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl KeyPattern {
             [_, said @ ..] => rights(said)?,
             [] => return Err(RuleError::Syntax),
         };
-        if text::has_space(glob) {
+        if c_string::has_space(glob) {
             return Err(RuleError::Syntax);
         }
         Ok(Self { rights, glob: glob.into() })

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use respool_command::{Categories, Row, lookup_full};
 
+use crate::c_string::{has_space, is_word};
 use crate::commands::CommandSet;
 use crate::limits::{FIRST_ARGUMENTS_MAX, PATTERNS_MAX};
 use crate::pattern::{KeyPattern, Rights};
 use crate::rule::RuleError;
-use crate::text::{has_space, is_word};
 use respool_command::words::{split, until_nul};
 
 /// First arguments that are allowed of commands that are not allowed as a whole, by the command's name as Redis writes it.

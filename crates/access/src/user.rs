@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use crate::c_string::is_word;
 use crate::limits::{PASSWORDS_MAX, RULE_BYTES_MAX, SELECTORS_MAX};
 use crate::password::PasswordHash;
 use crate::rule::RuleError;
 use crate::selector::Selector;
-use crate::text::is_word;
 
 /// What is said about checking serialised values of this user. It is kept and told; Respool checks all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

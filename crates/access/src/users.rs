@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::c_string::has_space;
 use crate::limits::USERS_MAX;
 use crate::password::PasswordHash;
 use crate::rule::{RuleError, joined};
-use crate::text::has_space;
 use crate::user::User;
 use respool_command::words::until_nul;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use respool_access::{DenialLog, Users, difference};
+use respool_access::{DenialLog, Users, diff};
 
 use crate::users::quota::{UserLimits, UserQuota};
 
@@ -147,7 +147,7 @@ impl Access {
     /// What has become of users since, for a process that goes on with them; empty if nothing has.
     pub fn unsaved(&self) -> Vec<u8> {
         let (saved, now) = (Arc::clone(&lock(&self.saved)), self.users());
-        difference::between(&saved, &now)
+        diff::between(&saved, &now)
     }
 
     /// Goes on with what [`Access::unsaved`] of another process says. It stays unsaved.
@@ -155,7 +155,7 @@ impl Access {
     /// # Errors
     /// What is wrong with it; then nothing is changed.
     pub fn go_on_with(&self, unsaved: &[u8]) -> Result<(), String> {
-        self.change(|users| Ok((difference::applied(users, unsaved)?, ())))
+        self.change(|users| Ok((diff::applied(users, unsaved)?, ())))
     }
 
     /// What each user may ask for from now on. What is in use stays counted. Workers have to be told.

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use respool_access::difference::{self, Followed};
+use respool_access::diff::{self, Followed};
 use respool_access::{Users, file};
 use respool_proxy::{Access, AccessRules, AclStore};
 
@@ -154,7 +154,7 @@ fn follow_tables(access: &Access, before: &UsersSettings, now: &UsersSettings) -
     let (before, after) =
         (of_tables(before).map_err(|error| error.message)?, of_tables(now).map_err(|error| error.message)?);
     let (changed, overruled) = access.change(|users| {
-        let Followed { users, changed, overruled } = difference::followed(users, &before, &after)?;
+        let Followed { users, changed, overruled } = diff::followed(users, &before, &after)?;
         Ok::<_, String>((users, (changed, overruled)))
     })?;
     access.note_written(after);

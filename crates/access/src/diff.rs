@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use respool_wire::{RequestDecoder, RequestLimits, Step, encode_request};
 
-use crate::text::has_space;
+use crate::c_string::has_space;
 use crate::user::User;
 use crate::users::{ChangeError, Users};
 

@@ -210,10 +210,10 @@ impl Keyspace {
                 list.swept += 1;
                 continue;
             }
-            let freed = self.graves.freed();
+            let freed = self.lazy_free.freed();
             let swept = expire(self, At { database, now }, record);
             // What large values leave takes its time as well.
-            expired += swept.count + ((self.graves.freed() - freed) / limits::RECORDS_PER_EXPIRED_KEY) as usize;
+            expired += swept.count + ((self.lazy_free.freed() - freed) / limits::RECORDS_PER_EXPIRED_KEY) as usize;
             if expired >= limits::EXPIRED_AT_ONCE {
                 return 1;
             }

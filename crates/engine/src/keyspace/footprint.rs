@@ -10,12 +10,12 @@ impl Keyspace {
     /// of pages, is not in it: the next values get that.
     #[inline]
     pub(crate) fn used_bytes(&self) -> usize {
-        self.heap.pool.used_bytes() + self.objects.used_bytes() + self.table_bytes + self.graves.memory_bytes()
+        self.heap.pool.used_bytes() + self.objects.used_bytes() + self.table_bytes + self.lazy_free.memory_bytes()
     }
 
     /// How many structures wait to be freed.
     pub(crate) fn waiting_to_be_freed(&self) -> usize {
-        self.graves.len()
+        self.lazy_free.len()
     }
 
     /// What it takes without any key.
@@ -33,7 +33,7 @@ impl Keyspace {
     /// Bytes held from the allocator, those of scripts included.
     pub(crate) fn memory_bytes(&self) -> usize {
         let values = self.heap.pool.memory_bytes() + self.objects.memory_bytes();
-        values + self.table_bytes + self.graves.memory_bytes() + self.script_memory.bytes()
+        values + self.table_bytes + self.lazy_free.memory_bytes() + self.script_memory.bytes()
     }
 
     /// Counts the tables of a database, one of which has grown or shrunk.
@@ -49,13 +49,13 @@ impl Keyspace {
     #[cfg(debug_assertions)]
     pub(crate) fn walked_bytes(&self) -> usize {
         let mut records = 0;
-        let graves = self.graves.walk(&mut |record, is_key| {
+        let lazy_free = self.lazy_free.walk(&mut |record, is_key| {
             records += if is_key { self.walk_key(record) } else { self.heap.pool.record_bytes(record) };
         });
         for database in &self.databases {
             records += database.table.iter().map(|record| self.walk_key(record)).sum::<usize>();
         }
-        records + graves + self.databases.iter().map(super::Database::memory_bytes).sum::<usize>()
+        records + lazy_free + self.databases.iter().map(super::Database::memory_bytes).sum::<usize>()
     }
 
     /// Bytes of a key and what it holds.

@@ -24,8 +24,8 @@ use respool_command::Wanted;
 use crate::debugging::Debugging;
 use crate::limits::{RANDOM_DRAWS_MAX, RANDOM_LOOKS_MAX};
 use crate::script_memory::ScriptMemory;
-use crate::store::graves::Graves;
 use crate::store::heap::Heap;
+use crate::store::lazy_free::LazyFree;
 use crate::store::listpack::Element;
 use crate::store::pool::Handle;
 use crate::store::table::Place;
@@ -109,7 +109,7 @@ pub(crate) struct Keyspace {
     table_bytes: usize,
     objects: Weighed<Object>,
     /// What is forgotten and still to be freed; see [`Keyspace::reap`].
-    graves: Graves<Remains>,
+    lazy_free: LazyFree<Remains>,
     pub(crate) counters: Counters,
     /// The most bytes that were in use when the time went on.
     pub(crate) peak_bytes: usize,
@@ -139,7 +139,7 @@ impl Keyspace {
             databases: (0..databases).map(|_| Database::default()).collect(),
             table_bytes: 0,
             objects: Weighed::default(),
-            graves: Graves::default(),
+            lazy_free: LazyFree::default(),
             counters: Counters::default(),
             peak_bytes: 0,
             began: None,

@@ -11,7 +11,7 @@ impl Keyspace {
     #[inline]
     pub(super) fn forget_value(&mut self, found: Found) {
         self.bury_value(found.record);
-        if !self.graves.is_empty() {
+        if !self.lazy_free.is_empty() {
             self.reap(limits::REAPED_AT_ONCE);
         }
     }
@@ -21,7 +21,7 @@ impl Keyspace {
         let is_large = object.free_effort() > limits::LARGE_EFFORT;
         if let Some(remains) = object.into_remains() {
             self.counters.freed_slowly += u64::from(is_large);
-            self.graves.push(remains);
+            self.lazy_free.push(remains);
             self.reap(limits::REAPED_AT_ONCE);
         }
     }
@@ -30,7 +30,7 @@ impl Keyspace {
     pub(crate) fn reap(&mut self, budget: usize) -> bool {
         let (mut freed, mut records) = (0, Vec::new());
         while freed < budget {
-            let Some(part) = self.graves.take_part(budget - freed, &mut records) else { return false };
+            let Some(part) = self.lazy_free.take_part(budget - freed, &mut records) else { return false };
             let before = self.heap.pool.used_bytes();
             for record in records.drain(..) {
                 if part.holds_keys {
@@ -39,10 +39,10 @@ impl Keyspace {
                 self.heap.pool.free(record);
             }
             let cost = limits::records_like(before - self.heap.pool.used_bytes());
-            self.graves.note_cost(cost);
+            self.lazy_free.note_cost(cost);
             freed += part.count + cost;
         }
-        !self.graves.is_empty()
+        !self.lazy_free.is_empty()
     }
 
     /// Forgets what a key's record names.
@@ -55,7 +55,7 @@ impl Keyspace {
                 let is_large = object.free_effort() > limits::LARGE_EFFORT;
                 if let Some(remains) = object.into_remains() {
                     self.counters.freed_slowly += u64::from(is_large);
-                    self.graves.push(remains);
+                    self.lazy_free.push(remains);
                 }
             }
         }
@@ -125,7 +125,7 @@ impl Keyspace {
         let emptied = std::mem::take(&mut self.databases[database]);
         self.counters.changes += emptied.table.len() as u64 + 1;
         self.table_bytes -= emptied.counted_bytes;
-        self.graves.push_keys(emptied.table);
+        self.lazy_free.push_keys(emptied.table);
         self.reap(limits::REAPED_AT_ONCE);
         self.signal_all(database);
     }
@@ -138,9 +138,9 @@ impl Keyspace {
         self.counters.changes += keys as u64 + 1;
         self.databases.iter_mut().for_each(|database| *database = Database::default());
         self.table_bytes = 0;
-        let graves = self.graves.split_off(|remains| matches!(remains, Remains::Everything(_)));
+        let lazy_free = self.lazy_free.split_off(|remains| matches!(remains, Remains::Everything(_)));
         let (pool, objects) = (std::mem::take(&mut self.heap.pool), std::mem::take(&mut self.objects));
-        self.graves.push(Remains::Everything(Box::new(Everything::new(pool, objects, graves))));
+        self.lazy_free.push(Remains::Everything(Box::new(Everything::new(pool, objects, lazy_free))));
         self.reap(limits::REAPED_AT_ONCE);
         (0..self.databases.len()).for_each(|database| self.signal_all(database));
     }

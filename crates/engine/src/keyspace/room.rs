@@ -95,9 +95,9 @@ impl Keyspace {
                 self.eviction.level = Some(used.min(level));
                 return true;
             }
-            let freed = self.graves.freed();
-            if self.reap(limits::REAPED_FOR_ROOM) || self.graves.freed() > freed {
-                spent += (self.graves.freed() - freed) as usize;
+            let freed = self.lazy_free.freed();
+            if self.reap(limits::REAPED_FOR_ROOM) || self.lazy_free.freed() > freed {
+                spent += (self.lazy_free.freed() - freed) as usize;
             } else if self.evict() {
                 spent += limits::EVICTION_COST;
             } else {

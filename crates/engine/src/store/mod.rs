@@ -1,9 +1,9 @@
 //! Where bytes lie: the pool of records and the structures over it. Nothing here knows a command or a key's type.
 
 mod chunks;
-pub(crate) mod graves;
 pub(crate) mod heap;
 pub(crate) mod int_set;
+pub(crate) mod lazy_free;
 pub(crate) mod listpack;
 mod liveness;
 pub(crate) mod partial_sort;

@@ -8,8 +8,8 @@ pub(crate) mod stream;
 
 use crate::keyspace::Kind;
 use crate::limits::{LARGE_BYTES, LARGE_EFFORT, records_like};
-use crate::store::graves::{Drain, Graves};
 use crate::store::heap::Heap;
+use crate::store::lazy_free::{Drain, LazyFree};
 use crate::store::pool::{Handle, Pool};
 use crate::store::quick_list::QuickList;
 use crate::store::table::Table;
@@ -202,12 +202,12 @@ pub(crate) struct Everything {
     pool: Pool,
     objects: Weighed<Object>,
     /// The values among them that are large, and those that were on their way to be freed.
-    graves: Graves<Remains>,
+    lazy_free: LazyFree<Remains>,
 }
 
 impl Everything {
-    pub(crate) fn new(pool: Pool, objects: Weighed<Object>, graves: Graves<Remains>) -> Self {
-        Self { pool, objects, graves }
+    pub(crate) fn new(pool: Pool, objects: Weighed<Object>, lazy_free: LazyFree<Remains>) -> Self {
+        Self { pool, objects, lazy_free }
     }
 
     /// Frees about `budget` parts; how many, and whether anything is left.
@@ -223,7 +223,7 @@ impl Everything {
                 spent += 1 + object.map_or(0, |object| self.drop_object(object));
                 continue;
             }
-            let Some(part) = self.graves.take_part(budget - spent, &mut records) else { return (spent, false) };
+            let Some(part) = self.lazy_free.take_part(budget - spent, &mut records) else { return (spent, false) };
             records.clear();
             spent += part.count;
         }
@@ -235,7 +235,7 @@ impl Everything {
         let cost = object.free_effort() + records_like(object.memory_bytes());
         match object.into_remains() {
             Some(remains) => {
-                self.graves.push(remains);
+                self.lazy_free.push(remains);
                 0
             }
             None => cost,
@@ -245,7 +245,7 @@ impl Everything {
 
 impl Footprint for Everything {
     fn memory_bytes(&self) -> usize {
-        self.pool.used_bytes() + self.objects.used_bytes() + self.graves.memory_bytes()
+        self.pool.used_bytes() + self.objects.used_bytes() + self.lazy_free.memory_bytes()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What no key holds any more and is freed a part at a time, so that no request pays for all of a large value.
+//! Lazy free: deleted values are freed a part at a time, so that no request pays for all of a large one.
 
 use super::pool::Handle;
 use super::table::Table;
@@ -16,13 +16,13 @@ pub(crate) trait Drain: Footprint {
 }
 
 /// A structure whose records are still to be freed.
-enum Grave<R> {
+enum PendingFree<R> {
     Value(R),
     /// Of a database: its records name values that have to go as well.
     Keys(Table),
 }
 
-impl<R: Drain> Grave<R> {
+impl<R: Drain> PendingFree<R> {
     fn memory_bytes(&self) -> usize {
         match self {
             Self::Value(remains) => remains.memory_bytes(),
@@ -39,22 +39,22 @@ pub(crate) struct Part {
     pub(crate) holds_keys: bool,
 }
 
-/// What waits to be freed; the last is freed first.
-pub(crate) struct Graves<R> {
-    all: Vec<Grave<R>>,
+/// The structures that wait to be freed; the last is freed first.
+pub(crate) struct LazyFree<R> {
+    all: Vec<PendingFree<R>>,
     /// Bytes that all structures hold from the allocator beside their records.
     bytes: usize,
     /// Records and other parts freed so far.
     freed: u64,
 }
 
-impl<R> Default for Graves<R> {
+impl<R> Default for LazyFree<R> {
     fn default() -> Self {
         Self { all: Vec::new(), bytes: 0, freed: 0 }
     }
 }
 
-impl<R: Drain> Graves<R> {
+impl<R: Drain> LazyFree<R> {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -67,29 +67,29 @@ impl<R: Drain> Graves<R> {
 
     /// Frees the rest of a value later.
     pub(crate) fn push(&mut self, remains: R) {
-        self.add(Grave::Value(remains));
+        self.add(PendingFree::Value(remains));
     }
 
     /// Frees the keys of a table later, with all that they hold.
     pub(crate) fn push_keys(&mut self, table: Table) {
-        self.add(Grave::Keys(table));
+        self.add(PendingFree::Keys(table));
     }
 
-    fn add(&mut self, grave: Grave<R>) {
-        self.bytes += grave.memory_bytes();
-        self.all.push(grave);
+    fn add(&mut self, pending: PendingFree<R>) {
+        self.bytes += pending.memory_bytes();
+        self.all.push(pending);
     }
 
     /// Takes out the values of which this does not hold, for what frees their records; keys are forgotten, whose records go there as
     /// well.
     pub(crate) fn split_off(&mut self, stays: impl Fn(&R) -> bool) -> Self {
         let mut others = Self::default();
-        for grave in std::mem::take(&mut self.all) {
-            self.bytes -= grave.memory_bytes();
-            match grave {
-                Grave::Value(remains) if stays(&remains) => self.push(remains),
-                Grave::Value(remains) => others.push(remains),
-                Grave::Keys(_) => {}
+        for pending in std::mem::take(&mut self.all) {
+            self.bytes -= pending.memory_bytes();
+            match pending {
+                PendingFree::Value(remains) if stays(&remains) => self.push(remains),
+                PendingFree::Value(remains) => others.push(remains),
+                PendingFree::Keys(_) => {}
             }
         }
         others
@@ -111,14 +111,14 @@ impl<R: Drain> Graves<R> {
         self.freed += records as u64;
     }
 
-    /// Passes every record, and whether it is that of a key, to `see`, and returns [`Graves::memory_bytes`], counted anew.
+    /// Passes every record, and whether it is that of a key, to `see`, and returns [`LazyFree::memory_bytes`], counted anew.
     #[cfg(debug_assertions)]
     pub(crate) fn walk(&self, see: &mut dyn FnMut(Handle, bool)) -> usize {
         let mut bytes = 0;
-        for grave in &self.all {
-            match grave {
-                Grave::Value(remains) => bytes += remains.walk(&mut |record| see(record, false)),
-                Grave::Keys(table) => {
+        for pending in &self.all {
+            match pending {
+                PendingFree::Value(remains) => bytes += remains.walk(&mut |record| see(record, false)),
+                PendingFree::Keys(table) => {
                     table.iter().for_each(|record| see(record, true));
                     bytes += table.memory_bytes();
                 }
@@ -129,14 +129,14 @@ impl<R: Drain> Graves<R> {
 
     /// Takes a few records out of the last, for the caller to free. `None`: nothing is left.
     pub(crate) fn take_part(&mut self, budget: usize, records: &mut Vec<Handle>) -> Option<Part> {
-        let grave = self.all.last_mut()?;
-        let before = grave.memory_bytes();
+        let pending = self.all.last_mut()?;
+        let before = pending.memory_bytes();
         let mut see = |record| records.push(record);
-        let (holds_keys, (others, is_left)) = match grave {
-            Grave::Value(remains) => (false, remains.drain(budget, &mut see)),
-            Grave::Keys(table) => (true, (0, table.drain_bucket(see))),
+        let (holds_keys, (others, is_left)) = match pending {
+            PendingFree::Value(remains) => (false, remains.drain(budget, &mut see)),
+            PendingFree::Keys(table) => (true, (0, table.drain_bucket(see))),
         };
-        let left = if is_left { grave.memory_bytes() } else { 0 };
+        let left = if is_left { pending.memory_bytes() } else { 0 };
         self.bytes = self.bytes + left - before;
         if !is_left {
             self.all.pop();

@@ -41,8 +41,8 @@ errors! {
     admin_refused(name: &str) "NOPERM {name} steers the nodes, which this proxy does not let clients do (admin_commands = refuse)";
     /// The streams of several nodes cannot be made one.
     cannot_merge(why: &str) "ERR the nodes cannot be followed as one: {why}";
-    /// All connections on which requests may wait are taken, and this one cannot be sent later.
-    no_blocking_connection(node: &str) "ERR all connections to node {node} on which commands may wait are taken; the command was not sent";
+    /// All blocking connections are in use, and this request cannot be sent later.
+    no_blocking_connection(node: &str) "ERR blocking connections to node {node} are exhausted (blocking_connections_max); the command was not sent";
     /// A transaction with more commands than the settings allow.
     transaction_too_long(max: usize) "ERR transaction too long: more than {max} commands";
     /// A transaction with more bytes than the settings allow.
@@ -83,14 +83,14 @@ pub(crate) fn timed_out(node: &str, response_us: u64) -> ErrorReply {
     ))
 }
 
-/// The node answered, and could not prove whose its answer is.
+/// The reply failed the integrity check.
 pub(crate) fn unproved(node: &str, error: &ErrorReply) -> ErrorReply {
-    broken_off(node, &format_args!("could not prove its reply ({})", String::from_utf8_lossy(error.words())))
+    broken_off(node, &format_args!("failed the integrity check ({})", String::from_utf8_lossy(error.words())))
 }
 
-/// The node's answer is larger than what is held until it is proved.
+/// The reply is larger than what may be held until the integrity check has passed.
 pub(crate) fn too_large_to_prove(node: &str) -> ErrorReply {
-    broken_off(node, &"sent a reply that is too large to be proved")
+    broken_off(node, &"sent a reply that is too large for the integrity check")
 }
 
 /// The server that keys were to be moved to has replied an error. As Redis says it.
@@ -158,9 +158,9 @@ pub(crate) fn unknown_replconf(option: &[u8]) -> ErrorReply {
     verbatim(&format!("ERR Unrecognized REPLCONF option: {}", option.escape_ascii()))
 }
 
-/// The connection on which a node was told of a replica is gone.
+/// The connection on which REPLCONF of this replica was sent to a node is lost.
 pub(crate) const REPLICA_LOST: &str =
-    "ERR the connection on which the node was told of this replica is lost; begin anew";
+    "ERR the connection on which REPLCONF was sent to the node is lost; reconnect and retry";
 
 /// A node has answered a transaction in a way that does not fit what it was sent.
 pub(crate) const EXEC_IN_DOUBT: &str =
@@ -389,8 +389,8 @@ pub(crate) const BLOCK_IN_TWO_POOLS: &str =
 pub(crate) const SELECT_UNDER_ROUTES: &str = "ERR SELECT inside MULTI is not supported under routes";
 /// What a client gets that connects beyond a limit.
 pub(crate) const TOO_MANY_CLIENTS: &str = "ERR max number of clients reached";
-/// What a client gets that connects while the process holds as many bytes as it may.
-pub(crate) const OUT_OF_MEMORY: &str = "ERR the proxy holds as many bytes as it may; try again later";
+/// The reply to a client that connects or subscribes while the memory budget of the process is used up.
+pub(crate) const OUT_OF_MEMORY: &str = "ERR memory budget exceeded, try again later";
 /// The reply to a client that the program around the proxy refuses.
 pub(crate) const NOT_ADMITTED: &str = "ERR connection refused by policy";
 
@@ -401,11 +401,11 @@ pub(crate) const DRAINING: &str = "ERR the server is shutting down";
 pub(crate) const PROTECTED: &str = "DENIED Respool is running in protected mode: the default user needs no password, so \
      only clients of this machine are accepted. Set a password (requirepass, an ACL file or a [users.default] table), or \
      turn protected_mode off if no other machine can reach this address.";
-/// What a client gets whose user has all its connections.
+/// The reply to a client whose user has reached its limit of connections.
 pub(crate) const TOO_MANY_OF_USER: &str = "ERR max number of clients of this user reached";
-/// What a client gets whose user would be one too many with connections to nodes of its own.
+/// The reply to a client whose user has its own credentials at nodes, while as many such users as are allowed are connected.
 pub(crate) const TOO_MANY_NODE_USERS: &str =
-    "ERR too many users with connections of their own to nodes are connected; try again later";
+    "ERR too many users with their own node credentials are connected, try again later";
 /// `SORT ... BY` that would read keys that the user may not read. As Redis words it.
 pub(crate) const SORT_BY_DENIED: &str = "ERR BY option of SORT denied due to insufficient ACL permissions.";
 /// `SORT ... GET` that would.

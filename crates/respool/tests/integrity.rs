@@ -151,7 +151,7 @@ fn a_node_that_refuses_everything_keeps_its_connection() {
     let replies = get(&mut client, &["a", "busy", "b"]);
     assert_eq!(replies[1], "-BUSY a script runs\r\n");
     assert_eq!(replies[2], "-BUSY a script runs\r\n");
-    assert!(replies[0].contains("could not prove its reply (BUSY a script runs)"), "{}", replies[0]);
+    assert!(replies[0].contains("failed the integrity check (BUSY a script runs)"), "{}", replies[0]);
     assert_eq!(node.connections(), before);
     proxy.end();
 }
@@ -168,7 +168,7 @@ fn a_reply_too_large_to_hold_is_an_error_its_neighbours_not() {
     until_served(&mut client);
     let replies = get(&mut client, &["a", "large", "b"]);
     assert_eq!([&replies[0], &replies[2]], [&value("a"), &value("b")]);
-    assert!(replies[1].contains("too large to be proved"), "{}", replies[1]);
+    assert!(replies[1].contains("too large for the integrity check"), "{}", replies[1]);
     assert_eq!(client.figure("proxy", "integrity_withheld").expect("it is told"), 1);
     proxy.end();
 }

@@ -152,7 +152,7 @@ fn who_follows_a_stream_is_told_that_others_take_its_connection() {
     scene.bench.send(unblock, b":1\r\n");
     scene.bench.send(waits, b"*-1\r\n");
     let told = scene.bench.heard(follower);
-    assert!(told.starts_with("-ERR all connections to node node-0 on which commands may wait are taken"), "{told:?}");
+    assert!(told.starts_with("-ERR blocking connections to node node-0 are exhausted"), "{told:?}");
     scene.listen(true);
     assert!(scene.was_asked(0, &pop).is_some(), "{:?}", scene.asked);
 }

@@ -4,7 +4,7 @@ use crate::commands::connection::COMPATIBLE_VERSION;
 use crate::config::Config;
 use crate::env::Env;
 use crate::ids::ClientId;
-use crate::nodes::figures::figures_of_all;
+use crate::nodes::stats::stats_of_all;
 use crate::observe::counters::Counters;
 use crate::pool::Lanes;
 use crate::session::Flow;
@@ -129,7 +129,7 @@ impl<'e> ProxyInfo<'e> {
         );
     }
 
-    /// What stands in the place of a single node's own figures.
+    /// What stands in the place of a single node's own stats.
     pub(crate) fn clients_section(&self) -> String {
         let mut text = "# Clients\r\n".to_owned();
         self.info_clients(&mut text);
@@ -195,8 +195,8 @@ impl<'e> ProxyInfo<'e> {
 
     /// Every node, with the connections of all workers to it.
     fn info_nodes(&self, out: &mut String) {
-        for (number, (node, figures)) in
-            self.config.nodes.iter().zip(figures_of_all(self.config, self.lanes, self.shared, self.number)).enumerate()
+        for (number, (node, stats)) in
+            self.config.nodes.iter().zip(stats_of_all(self.config, self.lanes, self.shared, self.number)).enumerate()
         {
             let _ = write!(
                 out,
@@ -204,17 +204,17 @@ impl<'e> ProxyInfo<'e> {
                  round_trip_us={}\r\n",
                 node.name,
                 node.endpoint,
-                figures.state(),
-                figures.connections,
-                figures.outstanding,
-                figures.queued_bytes,
-                figures.round_trip_us,
+                stats.state(),
+                stats.connections,
+                stats.outstanding,
+                stats.queued_bytes,
+                stats.round_trip_us,
             );
         }
     }
 }
 
-/// Adds the sections of the engine, and what follows from figures of both.
+/// Adds the sections of the engine, and what follows from stats of both.
 fn join_engine(text: &mut String, of_engine: &str) {
     join_sections(text, of_engine);
     if let Some(lines) = fragmentation(text) {

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::ids::ClientId;
 use crate::limits::{CRON_BUSY_US_MAX, CRON_IDLE_US, CRON_SHARE, CRON_US_MIN, LEAVING_SILENCE_US, SHORT_LOOK_US};
-use crate::nodes::figures::note_figures;
+use crate::nodes::stats::note_stats;
 use crate::pool::{LaneEnd, LaneUse};
 use crate::request::dispatch::release_overdue;
 use respool_command::{Execute, Millis};
@@ -29,7 +29,7 @@ impl<E: Execute> Env<E> {
     /// The timers run: what comes before all that features have to do.
     pub(crate) fn begin_cron(&mut self) {
         self.dial_ahead();
-        note_figures(&self.config, &self.lanes, &self.shared, self.number);
+        note_stats(&self.config, &self.lanes, &self.shared, self.number);
         self.rates.note(self.now.mono_us, self.shared.traffic());
         self.is_busy = self.check_lanes();
     }

@@ -16,8 +16,8 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::hooks::Event;
 use crate::ids::{LaneId, LaneKeyId, NodeId};
-use crate::nodes::figures::note_figures;
 use crate::nodes::kinds::{NodeKind, NodeMismatch};
+use crate::nodes::stats::note_stats;
 use crate::pool::{LaneEnd, LaneUse, Lanes};
 use respool_command::Execute;
 use respool_connection::node_health::FailureEvidence;
@@ -57,7 +57,7 @@ impl<E: Execute> Env<E> {
         let misfit = NodeMismatch::of(&kind.server, self.config.is_meant_as_replica(node));
         self.take_misfit(node, misfit);
         // Readiness is checked by another thread, from the figures.
-        note_figures(&self.config, &self.lanes, &self.shared, self.number);
+        note_stats(&self.config, &self.lanes, &self.shared, self.number);
     }
 
     /// Checks whether a lane has ended because of the identification in its handshake; if so, the node is not identified

@@ -3,7 +3,6 @@
 
 pub(crate) mod address_change;
 pub(crate) mod entry;
-pub(crate) mod figures;
 pub(crate) mod health_checks;
 pub(crate) mod kind;
 pub(crate) mod kinds;
@@ -12,3 +11,4 @@ pub(crate) mod multi;
 pub(crate) mod probe;
 pub(crate) mod retry_budget;
 pub(crate) mod rollover;
+pub(crate) mod stats;

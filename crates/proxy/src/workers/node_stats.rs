@@ -1,6 +1,6 @@
 //! What workers tell each other of their connections to nodes, so that each of them knows of all.
 //!
-//! Each worker writes down its own figures when it looks at its timers, and reads those of the others when it is asked.
+//! Each worker writes down its own stats when it looks at its timers, and reads those of the others when it is asked.
 
 use crate::ids::PerNode;
 use std::sync::{Mutex, PoisonError};
@@ -41,15 +41,15 @@ impl NodeStats {
     }
 }
 
-/// The figures of one worker, node by node.
+/// The stats of one worker, node by node.
 pub(crate) type WorkerNodeStats = Mutex<PerNode<NodeStats>>;
 
-/// The figures of all workers, node by node, as each has written them down last.
+/// The stats of all workers, node by node, as each has written them down last.
 pub(crate) fn sums(of_workers: &[WorkerNodeStats], nodes: usize) -> Vec<NodeStats> {
     let mut sums = vec![NodeStats::default(); nodes];
     for of_worker in of_workers {
         let of_worker = of_worker.lock().unwrap_or_else(PoisonError::into_inner);
-        sums.iter_mut().zip(of_worker.iter()).for_each(|(sum, figures)| *sum = sum.joined(*figures));
+        sums.iter_mut().zip(of_worker.iter()).for_each(|(sum, stats)| *sum = sum.joined(*stats));
     }
     sums
 }

@@ -34,7 +34,7 @@ pub struct Shared {
     /// Text for `INFO`: what the process is and runs on.
     pub about: ProcessFacts,
     /// What each worker has written down of nodes.
-    pub(crate) figures: Vec<WorkerNodeStats>,
+    pub(crate) stats: Vec<WorkerNodeStats>,
     /// The identification of nodes.
     pub(crate) kinds: NodeKinds,
     /// Orders that hold until they are taken back.
@@ -140,7 +140,7 @@ impl Shared {
             counted_before: Counters::default(),
             started_us,
             about,
-            figures: (0..workers).map(|_| WorkerNodeStats::default()).collect(),
+            stats: (0..workers).map(|_| WorkerNodeStats::default()).collect(),
             kinds: NodeKinds::default(),
             standing: Mutex::default(),
             node_names: Mutex::default(),
@@ -194,15 +194,15 @@ impl Shared {
     /// Which nodes there are, and how they are reached, as all workers have seen it last.
     pub fn nodes(&self) -> Vec<NodeReach> {
         let names = self.node_names.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let sums = crate::workers::node_stats::sums(&self.figures, names.len());
+        let sums = crate::workers::node_stats::sums(&self.stats, names.len());
         let drained = self.standing().drained.clone();
-        let reach = |(name, figures): (String, crate::workers::node_stats::NodeStats)| NodeReach {
+        let reach = |(name, stats): (String, crate::workers::node_stats::NodeStats)| NodeReach {
             is_drained: drained.contains(&name),
             misfit: self.kinds.of(&name).misfit.map(NodeMismatch::name),
             name,
-            connections: figures.connections,
-            state: figures.state(),
-            is_there: figures.connections > 0 || figures.is_there_for_others,
+            connections: stats.connections,
+            state: stats.state(),
+            is_there: stats.connections > 0 || stats.is_there_for_others,
         };
         names.into_iter().zip(sums).map(reach).collect()
     }

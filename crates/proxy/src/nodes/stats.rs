@@ -12,15 +12,15 @@ use std::sync::PoisonError;
 
 impl Lanes {
     /// What there is of each node that is configured: the first so many.
-    fn figures(&self, configured: usize) -> PerNode<NodeStats> {
-        let mut figures = PerNode::new(self.nodes.iter().take(configured).map(|node| NodeStats {
+    fn stats(&self, configured: usize) -> PerNode<NodeStats> {
+        let mut stats = PerNode::new(self.nodes.iter().take(configured).map(|node| NodeStats {
             is_down: node.health.is_down(),
             is_there_for_others: !node.health.is_down() && node.health.is_key_on_trial(self.state_of(LaneKeyId::PLAIN)),
             ..NodeStats::default()
         }));
         for lane in self.all.iter().filter(|lane| !lane.is_retired) {
-            let Some(figures) = figures.get_mut(lane.node) else { continue };
-            *figures = figures.joined(NodeStats {
+            let Some(stats) = stats.get_mut(lane.node) else { continue };
+            *stats = stats.joined(NodeStats {
                 connections: usize::from(lane.up.is_ready()),
                 outstanding: lane.up.tickets().outstanding(),
                 queued_bytes: lane.up.queued_bytes(),
@@ -28,21 +28,21 @@ impl Lanes {
                 ..NodeStats::default()
             });
         }
-        figures
+        stats
     }
 }
 
-/// Writes the figures of the worker with this number down.
-pub(crate) fn note_figures(config: &Config, lanes: &Lanes, shared: &Shared, number: WorkerId) {
-    if let Some(own) = shared.figures.get(number.get()) {
-        *own.lock().unwrap_or_else(PoisonError::into_inner) = lanes.figures(config.nodes.len());
+/// Writes the stats of the worker with this number down.
+pub(crate) fn note_stats(config: &Config, lanes: &Lanes, shared: &Shared, number: WorkerId) {
+    if let Some(own) = shared.stats.get(number.get()) {
+        *own.lock().unwrap_or_else(PoisonError::into_inner) = lanes.stats(config.nodes.len());
     }
 }
 
-/// The figures of all workers, node by node: this one's of now, the others' of their last look.
-pub(crate) fn figures_of_all(config: &Config, lanes: &Lanes, shared: &Shared, number: WorkerId) -> Vec<NodeStats> {
-    note_figures(config, lanes, shared, number);
-    sums(&shared.figures, config.nodes.len())
+/// The stats of all workers, node by node: this one's of now, the others' of their last look.
+pub(crate) fn stats_of_all(config: &Config, lanes: &Lanes, shared: &Shared, number: WorkerId) -> Vec<NodeStats> {
+    note_stats(config, lanes, shared, number);
+    sums(&shared.stats, config.nodes.len())
 }
 
 impl<E: Execute> Env<E> {
@@ -81,8 +81,8 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_written_down_for_the_other_workers() {
+    fn stats_are_written_down_for_the_other_workers() {
         let env = env_with_node();
-        assert_eq!(figures_of_all(&env.config, &env.lanes, &env.shared, WorkerId::FIRST).len(), 1);
+        assert_eq!(stats_of_all(&env.config, &env.lanes, &env.shared, WorkerId::FIRST).len(), 1);
     }
 }

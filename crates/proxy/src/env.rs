@@ -230,7 +230,7 @@ impl<E: Execute> Env<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::Pause;
+    use crate::session::PauseReasons;
     use crate::testing::env_with_node;
 
     #[test]
@@ -238,8 +238,8 @@ mod tests {
         let mut env = env_with_node();
         assert!(!env.has_come_up());
         let client = env.test_client();
-        env.test_session(client).pause.add(Pause::SLICE);
-        env.clients.unpause(client, Pause::SLICE);
+        env.test_session(client).pause.add(PauseReasons::SLICE);
+        env.clients.unpause(client, PauseReasons::SLICE);
         assert!(env.has_come_up());
     }
 

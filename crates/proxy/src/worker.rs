@@ -37,7 +37,7 @@ use crate::pool::LaneEnd;
 use crate::request::dispatch::{read_client, read_input};
 use crate::request::unknown_command::CommandInfoQueries;
 use crate::session::table::Resumption;
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, PauseReasons, SessionFlags};
 use crate::tracking::Subscriptions;
 use crate::transaction::exec_reply::continue_exec_reply;
 use crate::visits::Visits;
@@ -215,7 +215,7 @@ impl<E: Execute> Machine for Worker<E> {
     fn handle_hung_up(&mut self, conn: ConnId) {
         if let Party::Client(client) = Party::of(conn) {
             self.blocking.handle_hung_up(&mut self.env, client);
-            self.env.clients.unpause(client, Pause::PRESSURE);
+            self.env.clients.unpause(client, PauseReasons::PRESSURE);
             self.tell_ended();
         }
     }

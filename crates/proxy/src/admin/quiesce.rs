@@ -18,7 +18,7 @@ use crate::error_text;
 use crate::ids::Asker;
 use crate::limits::SETTLING_MAX;
 use crate::pool::{Lane, LaneUse};
-use crate::session::Pause;
+use crate::session::PauseReasons;
 use crate::workers::quiescence::{Until, WorkerOutstanding};
 use respool_command::Execute;
 use std::sync::atomic::Ordering;
@@ -79,7 +79,7 @@ impl AdminState {
         }
         let is_left = |session: &&crate::session::Session| {
             let listens = session.subscriber.as_ref().is_some_and(|subscriber| subscriber.is_subscribed());
-            let is_suspended = session.pause.has(Pause::SUSPENDED) || self.suspends(session);
+            let is_suspended = session.pause.has(PauseReasons::SUSPENDED) || self.suspends(session);
             // Half of a large request is none, and nothing is outstanding before it.
             let is_amid_request = session.large.as_ref().is_some_and(|large| large.sending.is_some());
             is_suspended && !listens && !is_amid_request && !session.is_waiting() && !session.is_owed_nothing()

@@ -9,7 +9,7 @@ use crate::observe::histogram::quantile_us;
 use crate::observe::samples::Samples;
 use crate::pool::{Lane, LaneUse, Lanes};
 use crate::session::table::Clients;
-use crate::session::{Pause, SessionFlags};
+use crate::session::{PauseReasons, SessionFlags};
 use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{Now, WorkerId};
@@ -195,7 +195,7 @@ impl<'e> Shown<'e> {
                 ("output_bytes", Cell::Same(session.reply_bytes() as u64)),
                 ("held_bytes", Cell::Same(session.held_bytes() as u64)),
                 ("state", text(words(STATES.iter().filter(|(state, _)| session.flags.has(*state))))),
-                ("paused_for", text(words(Pause::ALL.iter().filter(|(reason, _)| session.pause.has(*reason))))),
+                ("paused_for", text(words(PauseReasons::ALL.iter().filter(|(reason, _)| session.pause.has(*reason))))),
                 ("cmd", text(session.last_row.map_or("", |row| row.full_name()))),
             ]
         };

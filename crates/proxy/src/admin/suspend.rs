@@ -6,7 +6,7 @@
 
 use crate::admin::AdminState;
 use crate::env::Env;
-use crate::session::{Pause, Session};
+use crate::session::{PauseReasons, Session};
 use crate::workers::operator_state::Suspension;
 use respool_command::Execute;
 
@@ -15,8 +15,8 @@ impl AdminState {
     pub(super) fn adopt_suspension(&mut self, env: &mut Env<impl Execute>, ordered: Option<Suspension>) {
         let before = std::mem::replace(&mut self.suspension, ordered);
         if before.is_some() && before != ordered {
-            let suspended = env.clients.sessions.places(|session| session.pause.has(Pause::SUSPENDED));
-            suspended.into_iter().for_each(|index| env.clients.unpause(index, Pause::SUSPENDED));
+            let suspended = env.clients.sessions.places(|session| session.pause.has(PauseReasons::SUSPENDED));
+            suspended.into_iter().for_each(|index| env.clients.unpause(index, PauseReasons::SUSPENDED));
         }
         self.suspend_clients(env);
     }
@@ -31,8 +31,8 @@ impl AdminState {
         let Some(suspension) = self.suspension else { return };
         let mut left = Vec::new();
         for (index, session) in env.clients.sessions.iter_mut() {
-            if applies_to(suspension, session) && !session.pause.has(Pause::SUSPENDED) {
-                session.pause.add(Pause::SUSPENDED);
+            if applies_to(suspension, session) && !session.pause.has(PauseReasons::SUSPENDED) {
+                session.pause.add(PauseReasons::SUSPENDED);
                 if session.details.has_hung_up {
                     left.push(index);
                 }
@@ -61,7 +61,8 @@ mod tests {
         let by = Some(env.test_session(operator).id);
         let mut admin = AdminState::default();
         admin.adopt_suspension(&mut env, Some(Suspension { since_us, by }));
-        let is_suspended = |env: &mut Env<EchoEngine>, client| env.test_session(client).pause.has(Pause::SUSPENDED);
+        let is_suspended =
+            |env: &mut Env<EchoEngine>, client| env.test_session(client).pause.has(PauseReasons::SUSPENDED);
         assert_eq!([operator, old, fresh].map(|client| is_suspended(&mut env, client)), [false, true, false]);
         admin.adopt_suspension(&mut env, None);
         assert!(!is_suspended(&mut env, old));
@@ -76,6 +77,6 @@ mod tests {
         let mut admin = AdminState::default();
         let since_us = env.now.mono_us;
         admin.adopt_suspension(&mut env, Some(Suspension { since_us, by: None }));
-        assert!(env.test_session(client).pause.has(Pause::CLOSING), "it would wait for ever");
+        assert!(env.test_session(client).pause.has(PauseReasons::CLOSING), "it would wait for ever");
     }
 }

@@ -22,7 +22,7 @@ use crate::push::places::user_text;
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::marks::WantedState;
 use crate::session::table::Clients;
-use crate::session::{Flow, Pause, Session, SessionFlags};
+use crate::session::{Flow, PauseReasons, Session, SessionFlags};
 use crate::users::quota::UserQuota;
 use crate::workers::shared::Shared;
 use respool_access::{
@@ -139,14 +139,14 @@ impl<E: Execute> Env<E> {
             if is_unauthenticated && now_us.saturating_sub(session.details.unauthenticated_since_us) > deadline_us {
                 unauthenticated.push(index);
             }
-            if session.pause.has(Pause::RATE) {
+            if session.pause.has(PauseReasons::RATE) {
                 throttled.push(index);
             }
         }
         self.counters.auth_timeouts.add(unauthenticated.len() as u64);
         unauthenticated.into_iter().for_each(|index| self.close_client(index));
         let is_throttled = !throttled.is_empty();
-        throttled.into_iter().for_each(|index| self.clients.unpause(index, Pause::RATE));
+        throttled.into_iter().for_each(|index| self.clients.unpause(index, PauseReasons::RATE));
         is_throttled
     }
 
@@ -265,7 +265,7 @@ impl<E: Execute> Env<E> {
             session.details.charged_at = number;
             return None;
         }
-        session.pause.add(Pause::RATE);
+        session.pause.add(PauseReasons::RATE);
         self.counters.throttled.add(1);
         self.is_busy = true;
         Some(Flow::Again)
@@ -390,7 +390,7 @@ impl<E: Execute> Env<E> {
             };
             if session.flags.has(SessionFlags::UNAUTHENTICATED) {
                 // A client that is being closed may have lost its user amid a transaction, and none stands in for that one.
-                if users.admits_unauthenticated() && !session.pause.has(Pause::CLOSING) {
+                if users.admits_unauthenticated() && !session.pause.has(PauseReasons::CLOSING) {
                     session.flags.remove(SessionFlags::UNAUTHENTICATED);
                 } else {
                     continue;

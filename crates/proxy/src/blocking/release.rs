@@ -11,7 +11,7 @@ use crate::ids::{ClientId, Handle, LaneHandle, LaneKeyId};
 use crate::interfaces::client_query::ClientFilter;
 use crate::interfaces::release::Release;
 use crate::limits::{ASK_ONCE_US_MAX, AT_ONCE_US, UNBLOCKS_MAX};
-use crate::session::Pause;
+use crate::session::PauseReasons;
 use respool_command::{Execute, text as texts};
 use respool_wire::{Encoder, ReplyKind, encode_request};
 
@@ -172,7 +172,7 @@ impl Blocking {
     pub(crate) fn handle_hung_up(&mut self, env: &mut Env<impl Execute>, index: ClientId) {
         let Some(session) = env.clients.sessions.at_mut(index) else { return };
         session.details.has_hung_up = true;
-        let is_held = session.pause.has(Pause::HELD) || session.pause.has(Pause::SUSPENDED);
+        let is_held = session.pause.has(PauseReasons::HELD) || session.pause.has(PauseReasons::SUSPENDED);
         let blocked = session.pins.as_ref().map(|p| p.blocked.clone()).unwrap_or_default();
         for blocked in blocked {
             let release = self.release_of(env, blocked);

@@ -170,6 +170,6 @@ mod tests {
         assert_eq!(args.as_args().iter().collect::<Vec<_>>(), [&b"FCALL_RO"[..], b"F", b"1", b"k"]);
         assert!(matches!(call("FCALL g 1 k"), PausedCall::Held(Flow::Again)));
         assert!(matches!(call("SET k v"), PausedCall::Held(Flow::Again)));
-        assert!(env.test_session(client).pause.has(crate::session::Pause::HELD));
+        assert!(env.test_session(client).pause.has(crate::session::PauseReasons::HELD));
     }
 }

@@ -16,7 +16,7 @@ use crate::interfaces::client_query::{ClientFilter, ClientQuestion, ClientStep};
 use crate::interfaces::held_back::WaitsAtNodes;
 use crate::request::client_pause::{ClientPause, is_readonly_script, may_change};
 use crate::session::table::Clients;
-use crate::session::{Pause, SessionFlags};
+use crate::session::{PauseReasons, SessionFlags};
 use crate::workers::operator_state::KeptClientPause;
 use crate::workers::shared::Shared;
 use respool_command::{Command, ConnectionCommand, Execute, Row, ScriptingCommand, TransactionsCommand, text as texts};
@@ -205,8 +205,8 @@ impl Clients {
     pub(crate) fn mark_held(&mut self, index: ClientId) {
         let Some(session) = self.sessions.at_mut(index) else { return };
         let has_hung_up = session.details.has_hung_up;
-        if !session.pause.has(Pause::HELD) {
-            session.pause.add(Pause::HELD);
+        if !session.pause.has(PauseReasons::HELD) {
+            session.pause.add(PauseReasons::HELD);
             self.counters.blocked_clients.set(self.counters.blocked_clients.value() + 1);
         }
         if has_hung_up {

@@ -14,7 +14,7 @@ use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, ClientNumber, LaneHandle, NodeId};
 use crate::limits::{MERGED_ACKNOWLEDGE_US, MERGED_ACKNOWLEDGEMENTS_BYTES_MAX, MERGED_APART_US, MERGED_SILENCE_US};
 use crate::session::disconnect_log::DisconnectReason;
-use crate::session::{Flow, Pause};
+use crate::session::{Flow, PauseReasons};
 use respool_command::{Command, Execute, Row, ServerCommand as S, text as texts};
 use respool_route::replication::{Fault, Merge, Outcome, Terms};
 use respool_route::{DeadNode, NodePlace};
@@ -186,7 +186,7 @@ impl Dedicated {
         if is_asking && is_agreed {
             this.stage = Stage::Passing { asker };
             // Its reply never ends, and nothing waits behind it.
-            env.clients.unpause(reader.index, Pause::BARRIER);
+            env.clients.unpause(reader.index, PauseReasons::BARRIER);
         }
         self.mark(env, reader);
         env.clients.feed_all(asker, &out);

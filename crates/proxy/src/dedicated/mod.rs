@@ -35,7 +35,7 @@ use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::session::marks::{DedicatedMark, DedicatedRole};
 use crate::session::table::Clients;
-use crate::session::{Flow, Pause, Session, SessionFlags};
+use crate::session::{Flow, PauseReasons, Session, SessionFlags};
 use respool_command::{Command, ConnectionCommand as C, Execute, Flags, Row, ServerCommand as S, text as texts};
 use respool_wire::{Args, encode_request, replies};
 use std::collections::BTreeMap;
@@ -538,7 +538,7 @@ impl Dedicated {
             env.clients.fill(asker, replies::OK);
         } else {
             // Its reply never ends, and nothing waits behind it.
-            env.clients.unpause(reader.index, Pause::BARRIER);
+            env.clients.unpause(reader.index, PauseReasons::BARRIER);
         }
         self.pass_to_client(env, reader, bytes);
     }

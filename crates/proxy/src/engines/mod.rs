@@ -19,7 +19,7 @@ use crate::error_reply::ErrorReply;
 use crate::ids::{ClientId, Handle, NodeId};
 use crate::reply::progress::LostReply;
 use crate::reply::task::JointReply;
-use crate::session::{Flow, Pause};
+use crate::session::{Flow, PauseReasons};
 use respool_command::{Execute, Row};
 use respool_route::Gather;
 use respool_wire::{Args, encode_request};
@@ -33,7 +33,7 @@ impl<E: Execute> Env<E> {
         let Some(client) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(asker) = self.clients.expect_reply(index) else { return Flow::Stop };
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        session.pause.add(Pause::ORDER);
+        session.pause.add(PauseReasons::ORDER);
         let class = session.class;
         let nodes: Vec<NodeId> = self.config.node_ids().collect();
         let mut gather = Gather::new();
@@ -75,7 +75,7 @@ impl<E: Execute> Env<E> {
     /// All engines have answered: the next change may go, and the client is read on.
     pub(crate) fn conclude_change(&mut self, change: EnginesChange) {
         if self.clients.sessions.get(change.client).is_some() {
-            self.clients.unpause(change.client.index, Pause::ORDER);
+            self.clients.unpause(change.client.index, PauseReasons::ORDER);
         }
         match self.shared.turns.end() {
             Some((worker, task)) if worker == self.number => self.send_change(task),

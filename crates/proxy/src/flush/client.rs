@@ -4,7 +4,7 @@ use crate::env::Env;
 use crate::ids::ClientId;
 use crate::limits::{CHECKED_INPUT_BYTES, CLAIM_SOFT_FACTOR, REVIEWED_WRITE_BYTES};
 use crate::session::disconnect_log::DisconnectReason;
-use crate::session::{Pause, SessionFlags};
+use crate::session::{PauseReasons, SessionFlags};
 use respool_command::Execute;
 use respool_connection::Action;
 
@@ -58,7 +58,7 @@ impl<E: Execute> Env<E> {
         let session = self.clients.sessions.at_mut(index)?;
         // One that has closed its side is read to its end: what is held for it is given back with it.
         if is_pressed && !session.details.has_hung_up {
-            session.pause.add(Pause::PRESSURE);
+            session.pause.add(PauseReasons::PRESSURE);
             self.is_busy = true;
         }
         if !session.pause.is_none() {
@@ -131,8 +131,8 @@ impl<E: Execute> Env<E> {
             self.note_soft_limit(index);
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        if waiting > budgets.client_output_soft && !session.pause.has(Pause::OUTPUT) {
-            session.pause.add(Pause::OUTPUT);
+        if waiting > budgets.client_output_soft && !session.pause.has(PauseReasons::OUTPUT) {
+            session.pause.add(PauseReasons::OUTPUT);
             self.counters.pauses.add(1);
         }
         if !session.pause.is_none() {
@@ -150,7 +150,7 @@ impl<E: Execute> Env<E> {
     fn relieve_client(&mut self, index: ClientId) {
         let budgets = self.config.budgets;
         let Some(session) = self.clients.sessions.at(index) else { return };
-        if session.pause.has(Pause::CLOSING) && session.is_owed_nothing() {
+        if session.pause.has(PauseReasons::CLOSING) && session.is_owed_nothing() {
             // Of a client that is closed for no fault of its own something may still be unread.
             let may_be_unread = self.drain_until_us.is_some() || session.details.has_hung_up;
             match may_be_unread && !session.details.has_ended {
@@ -163,7 +163,7 @@ impl<E: Execute> Env<E> {
         let is_light = session.reply_bytes() <= budgets.client_output_soft / 2;
         self.resume_lanes_of(index);
         if is_light {
-            self.clients.unpause(index, Pause::OUTPUT);
+            self.clients.unpause(index, PauseReasons::OUTPUT);
             if let Some(session) = self.clients.sessions.at_mut(index) {
                 session.details.owed_at_once = 0;
             }
@@ -173,7 +173,7 @@ impl<E: Execute> Env<E> {
             if has_pins {
                 self.settle_watch_failure(index);
             }
-            self.clients.unpause(index, Pause::BARRIER);
+            self.clients.unpause(index, PauseReasons::BARRIER);
         }
     }
 

@@ -18,7 +18,7 @@ use crate::ids::ClientId;
 use crate::limits::RETIRE_US_MIN;
 use crate::pool::key_id::KeyOwner;
 use crate::pool::{Lane, LaneUse, Lanes};
-use crate::session::Pause;
+use crate::session::PauseReasons;
 use crate::session::table::Clients;
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction};
@@ -131,8 +131,8 @@ impl Clients {
     pub(crate) fn asks_for_what_was_read(&mut self, index: ClientId) -> bool {
         let Some(session) = self.sessions.at_mut(index) else { return false };
         let mut others = session.pause;
-        others.remove(Pause::OUTSTANDING);
-        others.remove(Pause::LANE);
+        others.remove(PauseReasons::OUTSTANDING);
+        others.remove(PauseReasons::LANE);
         let has_read = others.is_none() && !session.pause.is_none() && session.input.is_some();
         if has_read {
             session.pause = others;

@@ -38,7 +38,7 @@ use crate::limits::{
 };
 use crate::session::disconnect_log::DisconnectReason;
 use crate::session::reply_window::Taking;
-use crate::session::{Pause, Session};
+use crate::session::{PauseReasons, Session};
 use respool_command::Execute;
 use respool_connection::Action;
 
@@ -145,8 +145,8 @@ impl MemoryPressure {
         if held <= budget {
             self.since_us = None;
             (self.others, self.spared) = Default::default();
-            let waiting = env.clients.sessions.places(|session| session.pause.has(Pause::PRESSURE));
-            waiting.into_iter().for_each(|index| env.clients.unpause(index, Pause::PRESSURE));
+            let waiting = env.clients.sessions.places(|session| session.pause.has(PauseReasons::PRESSURE));
+            waiting.into_iter().for_each(|index| env.clients.unpause(index, PauseReasons::PRESSURE));
             return false;
         }
         if self.is_over_patience(env.now.mono_us, held - budget, budget) {

@@ -4,7 +4,7 @@ use crate::env::Env;
 use crate::error_text;
 use crate::hooks::ProcessAction;
 use crate::ids::ClientId;
-use crate::session::{Flow, Pause};
+use crate::session::{Flow, PauseReasons};
 use respool_command::{Execute, Row, text as texts};
 use respool_wire::Args;
 
@@ -67,7 +67,7 @@ impl<E: Execute> Env<E> {
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
         // Its connection ends with the process, or the client would find that still there.
-        session.pause.add(Pause::ORDER);
+        session.pause.add(PauseReasons::ORDER);
         Flow::Pause
     }
 }

@@ -27,7 +27,7 @@ use crate::reply::progress::LostReply;
 use crate::reply::refuse;
 use crate::reply::task::Tasks;
 use crate::request::gathers::Scatters;
-use crate::session::{Pause, SessionFlags};
+use crate::session::{PauseReasons, SessionFlags};
 use respool_command::Execute;
 use respool_connection::FlushPolicy;
 
@@ -128,7 +128,7 @@ impl<E: Execute> Env<E> {
         let this = &mut self.lanes[lane];
         this.lease.set_has_others(has_others);
         let throttled = std::mem::take(&mut this.throttled);
-        throttled.into_iter().for_each(|index| self.clients.unpause(index, Pause::LANE));
+        throttled.into_iter().for_each(|index| self.clients.unpause(index, PauseReasons::LANE));
         if has_others {
             self.have_others_wait(class, client);
         }

@@ -17,7 +17,7 @@ use crate::push::unsubscribing::PendingUnsubscribe;
 use crate::reply::progress::ReplyMode;
 use crate::session::marks::SessionSubscriber;
 use crate::session::table::Clients;
-use crate::session::{Flow, Pause, Session, SessionFlags};
+use crate::session::{Flow, PauseReasons, Session, SessionFlags};
 use respool_access::User;
 use respool_command::{Command, ConnectionCommand, Execute, PubsubCommand, Row, text as texts};
 use respool_connection::push::frame::{Kind, Verb};
@@ -364,7 +364,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
             return None;
         }
         Subscriber::of_mut(&mut this.subscriber)?.has_heard_out = true;
-        this.pause.add(Pause::BARRIER);
+        this.pause.add(PauseReasons::BARRIER);
         let (kind, verb) = (Kind::Channel, Verb::Unsubscribe);
         let change = Change { kind, verb, items: Vec::new(), departures: Vec::new(), is_silent: true };
         let pending = self.queue_change(env, index, session, change, false, nodes.len())?;

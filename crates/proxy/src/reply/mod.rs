@@ -24,7 +24,7 @@ use crate::reply::owner::Owner;
 use crate::reply::progress::LostReply;
 use crate::reply::task::Tasks;
 use crate::request::gathers::Scatters;
-use crate::session::Pause;
+use crate::session::PauseReasons;
 use crate::session::table::Clients;
 use respool_command::Execute;
 use respool_connection::Fault;
@@ -269,6 +269,6 @@ impl<E: Execute> Env<E> {
         let count = 1 + brought.take_while(|sum| *sum < room).count();
         let count = count.min(this.throttled.len());
         let released: Vec<ClientId> = this.throttled.drain(..count).collect();
-        released.into_iter().for_each(|index| self.clients.unpause(index, Pause::LANE));
+        released.into_iter().for_each(|index| self.clients.unpause(index, PauseReasons::LANE));
     }
 }

@@ -24,7 +24,7 @@ use crate::pool::key_id::LaneKey;
 use crate::reply::progress::ReplyMode;
 use crate::request::fast_path::Plain;
 use crate::session::table::Clients;
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, PauseReasons, SessionFlags};
 use respool_command::{Execute, Row, shows_secrets};
 use respool_connection::Input;
 use respool_wire::{Args, Encoder, Protocol, Request, RequestBounds, RequestDecoder, RequestError, Step, replies};
@@ -295,7 +295,7 @@ impl<E: Execute> Env<E> {
         let soft = self.config.budgets.client_output_soft;
         match self.clients.sessions.at_mut(index) {
             Some(session) if flow == Flow::Next && session.down.waiting_bytes() > soft => {
-                session.pause.add(Pause::OUTPUT);
+                session.pause.add(PauseReasons::OUTPUT);
                 self.counters.pauses.add(1);
                 if self.engine.is_some() && !session.is_amid_exec_reply() {
                     // It was read on because little was waiting, so this is one reply, which the engine bounds.
@@ -347,7 +347,7 @@ impl<E: Execute> Env<E> {
             return Some(self.refuse(index, error));
         }
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
-        session.pause.add(Pause::LANE);
+        session.pause.add(PauseReasons::LANE);
         self.lanes[lane].throttled.push(index);
         self.counters.pauses.add(1);
         Some(Flow::Again)
@@ -372,9 +372,9 @@ impl<E: Execute> Env<E> {
             session.credit.review(&session.down, soft);
         }
         if session.has_asked_much_by(*args) {
-            session.pause.add(Pause::OUTSTANDING);
+            session.pause.add(PauseReasons::OUTSTANDING);
         } else if has_much {
-            session.pause.add(Pause::LANE);
+            session.pause.add(PauseReasons::LANE);
             self.lanes[lane].throttled.push(index);
         } else {
             return Flow::Next;
@@ -415,7 +415,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn end_slice(&mut self, index: ClientId) {
         let Some(client) = self.clients.sessions.handle(index) else { return };
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.pause.add(Pause::SLICE);
+        session.pause.add(PauseReasons::SLICE);
         self.slices.clients.push(client);
     }
 
@@ -424,7 +424,7 @@ impl<E: Execute> Env<E> {
     pub(crate) fn begin_slices(&mut self) {
         for client in std::mem::take(&mut self.slices.clients) {
             if self.clients.sessions.get(client).is_some() {
-                self.clients.unpause(client.index, Pause::SLICE);
+                self.clients.unpause(client.index, PauseReasons::SLICE);
             }
         }
     }
@@ -496,14 +496,14 @@ pub(crate) fn release_overdue<E>(env: &mut Env<E>, lane: LaneId) {
     let (due_us, sessions) = (room_due_us(env), &env.clients.sessions);
     let is_over = |index: &mut ClientId| sessions.at(*index).is_some_and(|session| session.has_no_room_since(due_us));
     let overdue: Vec<ClientId> = env.lanes[lane].throttled.extract_if(.., is_over).collect();
-    overdue.into_iter().for_each(|index| env.clients.unpause(index, Pause::LANE));
+    overdue.into_iter().for_each(|index| env.clients.unpause(index, PauseReasons::LANE));
 }
 
 impl Clients {
     /// Nothing more is read of a client; it is closed once its replies are written.
     pub(crate) fn stop_client(&mut self, index: ClientId) {
         if let Some(session) = self.sessions.at_mut(index) {
-            session.pause.add(Pause::CLOSING);
+            session.pause.add(PauseReasons::CLOSING);
             self.list(index);
         }
     }
@@ -511,12 +511,12 @@ impl Clients {
     /// A client that was owed as many replies as it may be is read again once it is owed half of that.
     pub(crate) fn let_ask_again(&mut self, config: &Config, index: ClientId) {
         let soft = config.budgets.client_output_soft;
-        let Some(session) = self.sessions.at_mut(index).filter(|s| s.pause.has(Pause::OUTSTANDING)) else {
+        let Some(session) = self.sessions.at_mut(index).filter(|s| s.pause.has(PauseReasons::OUTSTANDING)) else {
             return;
         };
         session.credit.review(&session.down, soft);
         if session.down.unsettled() <= session.credit.window() / 2 {
-            self.unpause(index, Pause::OUTSTANDING);
+            self.unpause(index, PauseReasons::OUTSTANDING);
         }
     }
 
@@ -527,7 +527,7 @@ impl Clients {
         if session.down.is_settled() {
             return Some(());
         }
-        session.pause.add(Pause::BARRIER);
+        session.pause.add(PauseReasons::BARRIER);
         session.details.runs_ahead = true;
         self.list(index);
         None
@@ -539,7 +539,7 @@ impl Clients {
         if session.down.unsettled() <= CLIENT_OUTSTANDING_MAX {
             return Flow::Next;
         }
-        session.pause.add(Pause::OUTSTANDING);
+        session.pause.add(PauseReasons::OUTSTANDING);
         self.counters.pauses.add(1);
         Flow::Pause
     }
@@ -569,7 +569,7 @@ mod tests {
         let output = layers.receive(client, b"PING\r\n*1\r\n:5\r\nPING\r\n");
         assert!(output.starts_with("+PING\r\n-ERR Protocol error"), "{output}");
         assert_eq!(output.matches("\r\n").count(), 2, "nothing behind it is done");
-        assert!(layers.env.test_session(client).pause.has(Pause::CLOSING));
+        assert!(layers.env.test_session(client).pause.has(PauseReasons::CLOSING));
     }
 
     #[test]
@@ -620,7 +620,7 @@ mod tests {
         let soft = env.config.budgets.client_output_soft;
         env.answer(client, |reply| reply.bulk(&vec![b'x'; soft]));
         assert_eq!(env.keep_room(client, Flow::Next), Flow::Pause);
-        assert!(env.test_session(client).pause.has(Pause::OUTPUT));
+        assert!(env.test_session(client).pause.has(PauseReasons::OUTPUT));
         assert_eq!(env.keep_room(client, Flow::Stop), Flow::Stop);
     }
 }

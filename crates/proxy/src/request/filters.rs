@@ -110,16 +110,16 @@ impl<E: Execute> Env<E> {
 #[cfg(test)]
 mod tests {
     use super::SessionFlags;
-    use crate::session::Pause;
+    use crate::session::PauseReasons;
 
     #[test]
     fn reasons_to_pause_are_distinct() {
-        let mut all = Pause::default();
-        for (reason, name) in Pause::ALL {
+        let mut all = PauseReasons::default();
+        for (reason, name) in PauseReasons::ALL {
             assert!(!all.has(reason), "{name}");
             all.add(reason);
         }
-        for (reason, name) in Pause::ALL {
+        for (reason, name) in PauseReasons::ALL {
             assert!(all.has(reason), "{name}");
             all.remove(reason);
         }

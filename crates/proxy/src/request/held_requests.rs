@@ -11,7 +11,7 @@ use crate::ids::{ClientId, NodeId};
 use crate::interfaces::held_back::WaitsAtNodes;
 use crate::request::forward::is_own_info;
 use crate::session::held_time::HeldTime;
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, PauseReasons, SessionFlags};
 use respool_command::{Command, Execute, Lane, Row, TransactionsCommand};
 use respool_wire::Args;
 
@@ -85,14 +85,16 @@ impl<E: Execute> Env<E> {
         }
         let mut is_any = false;
         let mut due = Vec::new();
-        for (index, session) in self.clients.sessions.iter().filter(|(_, session)| session.pause.has(Pause::HELD)) {
+        for (index, session) in
+            self.clients.sessions.iter().filter(|(_, session)| session.pause.has(PauseReasons::HELD))
+        {
             is_any = true;
             if session.details.held.is_due(self.now.mono_us, patience_us) {
                 due.push(index);
             }
         }
         self.clients.unmark_held(due.len());
-        due.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
+        due.into_iter().for_each(|index| self.clients.unpause(index, PauseReasons::HELD));
         is_any
     }
 
@@ -108,10 +110,10 @@ impl<E: Execute> Env<E> {
         if !is_holding {
             self.clients.sessions.iter_mut().for_each(|(_, session)| session.details.held = HeldTime::default());
         }
-        let indexes = self.clients.sessions.places(|session| session.pause.has(Pause::HELD));
+        let indexes = self.clients.sessions.places(|session| session.pause.has(PauseReasons::HELD));
         self.clients.unmark_held(indexes.len());
         // A client that has to wait on finds out when its request is read again.
-        indexes.into_iter().for_each(|index| self.clients.unpause(index, Pause::HELD));
+        indexes.into_iter().for_each(|index| self.clients.unpause(index, PauseReasons::HELD));
         waits.go_on_waiting(self);
     }
 }

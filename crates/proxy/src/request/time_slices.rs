@@ -44,7 +44,7 @@ impl Slices {
 #[cfg(test)]
 mod tests {
     use crate::limits::ROUNDS_PER_TURN_MAX;
-    use crate::session::Pause;
+    use crate::session::PauseReasons;
     use crate::testing::env_with_node;
 
     #[test]
@@ -52,7 +52,7 @@ mod tests {
         let mut env = env_with_node();
         let [first, gone] = [(), ()].map(|()| env.test_client());
         [first, gone].into_iter().for_each(|client| env.end_slice(client));
-        assert!(!env.slices.is_empty() && env.test_session(first).pause.has(Pause::SLICE));
+        assert!(!env.slices.is_empty() && env.test_session(first).pause.has(PauseReasons::SLICE));
         env.drop_client(gone);
         env.begin_slices();
         assert!(env.slices.is_empty() && env.test_session(first).pause.is_none());
@@ -64,8 +64,8 @@ mod tests {
         let mut env = env_with_node();
         let client = env.test_client();
         for round in 0..=ROUNDS_PER_TURN_MAX {
-            env.test_session(client).pause.add(Pause::OUTPUT);
-            env.clients.unpause(client, Pause::OUTPUT);
+            env.test_session(client).pause.add(PauseReasons::OUTPUT);
+            env.clients.unpause(client, PauseReasons::OUTPUT);
             let may_go_on = round < ROUNDS_PER_TURN_MAX;
             assert_eq!((env.has_come_up(), env.slices.begin_round(&mut env.clients)), (may_go_on, may_go_on));
             if may_go_on {

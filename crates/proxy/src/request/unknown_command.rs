@@ -21,7 +21,7 @@ use crate::limits::{LEARN_BURST, LEARN_INTERVAL_US, WORKER_LEARN_BURST, WORKER_L
 use crate::pool::key_id::LaneKey;
 use crate::reply::progress::LostReply;
 use crate::reply::task::Tasks;
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, PauseReasons, SessionFlags};
 use crate::workers::command_info::{Answer, CommandInfoQuery, asked_name, full_name};
 use crate::workers::learnt::{Bucket, LearntCommand, Outcome};
 use respool_access::Reason;
@@ -108,7 +108,7 @@ impl CommandInfoQueries {
             self.ask_node_for(env, client, name)?;
         }
         if let Some(session) = env.clients.sessions.at_mut(index) {
-            session.pause.add(Pause::LEARNING);
+            session.pause.add(PauseReasons::LEARNING);
         }
         env.is_busy = true;
         Ok(())
@@ -173,7 +173,7 @@ impl CommandInfoQueries {
             self.held.remove(&place);
             if let Some(session) = session {
                 session.details.learner.has_turn = true;
-                env.clients.unpause(client.index, Pause::LEARNING);
+                env.clients.unpause(client.index, PauseReasons::LEARNING);
             }
         }
         !self.held.is_empty()
@@ -205,7 +205,7 @@ impl CommandInfoQueries {
         for client in waiting {
             if let Some(session) = env.clients.sessions.get_mut(client) {
                 session.details.learner.outcome = outcome.clone().map(|outcome| (name.as_str().into(), outcome));
-                env.clients.unpause(client.index, Pause::LEARNING);
+                env.clients.unpause(client.index, PauseReasons::LEARNING);
             }
         }
     }

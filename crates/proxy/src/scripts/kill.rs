@@ -15,7 +15,7 @@ use crate::pool::key_id::LaneKey;
 use crate::pool::lane_reset::ResetNeeded;
 use crate::reply::task::JointReply;
 use crate::scripts::script_kill::ScriptKill;
-use crate::session::{Flow, Pause};
+use crate::session::{Flow, PauseReasons};
 use respool_command::{Execute, Row};
 use respool_route::Gather;
 use respool_wire::{Request, encode_request};
@@ -27,7 +27,7 @@ impl<E: Execute> Env<E> {
         let Some(client) = self.clients.sessions.handle(index) else { return Flow::Stop };
         let Some(asker) = self.clients.expect_reply(index) else { return Flow::Stop };
         let Some(this) = self.clients.sessions.at_mut(index) else { return Flow::Stop };
-        this.pause.add(Pause::ORDER);
+        this.pause.add(PauseReasons::ORDER);
         // A user with its own name at the nodes may do there what that name may.
         let (own, protocol) = (this.class, this.protocol);
         let class = LaneKey { database: 0, protocol, node_user: self.lanes.node_user_of(own) };
@@ -62,7 +62,7 @@ impl<E: Execute> Env<E> {
             self.give_back(lane, ResetNeeded::default());
         }
         if self.clients.sessions.get(stopping.client).is_some() {
-            self.clients.unpause(stopping.client.index, Pause::ORDER);
+            self.clients.unpause(stopping.client.index, PauseReasons::ORDER);
         }
     }
 }

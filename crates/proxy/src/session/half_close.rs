@@ -20,20 +20,20 @@ use crate::ids::ClientId;
 use crate::limits::READ_AHEAD_BYTES_MAX;
 use crate::session::held_time::IdleTime;
 use crate::session::table::Clients;
-use crate::session::{Pause, Session, SessionFlags};
+use crate::session::{PauseReasons, Session, SessionFlags};
 use respool_command::Execute;
 
 impl Session {
     /// Whether a request waits that ends with its client: one that may wait, or one that is held back.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.pause.has(Pause::HELD) || self.pins.as_ref().is_some_and(|pins| !pins.blocked.is_empty())
+        self.pause.has(PauseReasons::HELD) || self.pins.as_ref().is_some_and(|pins| !pins.blocked.is_empty())
     }
 
     /// Room for what comes behind a request that waits. `None`: the client is not read.
     pub(crate) fn room_ahead(&mut self) -> Option<&mut [u8]> {
         let mut others = self.pause;
-        others.remove(Pause::HELD);
-        others.remove(Pause::BARRIER);
+        others.remove(PauseReasons::HELD);
+        others.remove(PauseReasons::BARRIER);
         let has_room = self.input.as_ref().is_none_or(|input| input.len() < READ_AHEAD_BYTES_MAX);
         (others.is_none() && has_room && self.is_waiting()).then(|| self.input.get_or_insert_default().room())
     }
@@ -58,8 +58,8 @@ impl Session {
     /// Whether it is not read for a reason that is not its own. Whether it takes its replies is its own matter.
     fn is_kept_waiting(&self) -> bool {
         let mut reasons = self.pause;
-        reasons.remove(Pause::OUTPUT);
-        reasons.remove(Pause::CLOSING);
+        reasons.remove(PauseReasons::OUTPUT);
+        reasons.remove(PauseReasons::CLOSING);
         !reasons.is_none() || self.is_waiting()
     }
 }
@@ -87,7 +87,7 @@ impl<E: Execute> Env<E> {
     /// Nothing more is read of a client, not even the rest of a request that has come in part. `false`: it is not there.
     pub(crate) fn end_input(&mut self, index: ClientId) -> bool {
         let Some(session) = self.clients.sessions.at_mut(index) else { return false };
-        session.pause.add(Pause::CLOSING);
+        session.pause.add(PauseReasons::CLOSING);
         session.input = None;
         self.clients.list(index);
         self.abandon_pieces(index);
@@ -100,7 +100,7 @@ impl Clients {
     /// written what it is owed.
     pub(crate) fn drop_rest(&mut self, index: ClientId) {
         let Some(session) = self.sessions.at_mut(index) else { return };
-        session.pause.add(Pause::CLOSING);
+        session.pause.add(PauseReasons::CLOSING);
         if let Some(mut input) = session.input.take() {
             input.wipe();
         }
@@ -109,7 +109,7 @@ impl Clients {
 
     /// Whether nothing more is read of a client.
     pub(crate) fn is_leaving(&self, index: ClientId) -> bool {
-        self.sessions.at(index).is_none_or(|session| session.pause.has(Pause::CLOSING))
+        self.sessions.at(index).is_none_or(|session| session.pause.has(PauseReasons::CLOSING))
     }
 }
 
@@ -123,9 +123,9 @@ mod tests {
         let mut env = env_with_node();
         let client = env.test_client();
         assert!(env.test_session(client).room_ahead().is_none(), "it is read as any other");
-        env.test_session(client).pause.add(Pause::HELD);
+        env.test_session(client).pause.add(PauseReasons::HELD);
         assert!(env.test_session(client).room_ahead().is_some());
-        env.test_session(client).pause.add(Pause::OUTPUT);
+        env.test_session(client).pause.add(PauseReasons::OUTPUT);
         assert!(env.test_session(client).room_ahead().is_none());
     }
 
@@ -133,7 +133,7 @@ mod tests {
     fn a_client_that_nothing_reaches_is_closed_instead_of_waiting() {
         let mut env = env_with_node();
         let [waits, reads] = [(), ()].map(|()| env.test_client());
-        env.test_session(waits).pause.add(Pause::HELD);
+        env.test_session(waits).pause.add(PauseReasons::HELD);
         [waits, reads].into_iter().for_each(|client| env.note_gone(client));
         assert!(env.clients.sessions.at(waits).is_none());
         assert!(env.test_session(reads).details.has_gone, "what it has sent is read to its end");
@@ -162,16 +162,16 @@ mod tests {
         session.credit.note_written(1);
         assert!(!session.is_idle(sent_us + 150, 100), "it has taken something since it was looked at");
         assert!(!session.is_idle(sent_us + 250, 100) && session.is_idle(sent_us + 251, 100));
-        for reason in Pause::ALL.map(|(reason, _)| reason) {
-            let is_its_own = [Pause::OUTPUT, Pause::CLOSING].contains(&reason);
+        for reason in PauseReasons::ALL.map(|(reason, _)| reason) {
+            let is_its_own = [PauseReasons::OUTPUT, PauseReasons::CLOSING].contains(&reason);
             session.pause.add(reason);
             assert_eq!(session.is_idle(sent_us + 300, 100), is_its_own, "{reason:?}");
             session.pause.remove(reason);
             session.details.idle.busy_us = 0;
         }
-        session.pause.add(Pause::HELD);
+        session.pause.add(PauseReasons::HELD);
         assert!(!session.is_idle(sent_us + 900, 100));
-        session.pause.remove(Pause::HELD);
+        session.pause.remove(PauseReasons::HELD);
         assert!(!session.is_idle(sent_us + 1_000, 100), "its time begins with the end of the pause");
         assert!(session.is_idle(sent_us + 1_001, 100));
         session.flags.add(SessionFlags::DEDICATED);

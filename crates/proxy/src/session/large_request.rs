@@ -31,7 +31,7 @@ use crate::request::client_pause::may_change;
 use crate::request::held_requests::Held;
 use crate::request::streamed_request::{StreamedHead, StreamedRequest};
 use crate::session::disconnect_log::DisconnectReason;
-use crate::session::{Pause, Session, SessionFlags};
+use crate::session::{PauseReasons, Session, SessionFlags};
 use respool_command::{Execute, Lane as Kind, RequestPolicy, Row};
 use respool_connection::Input;
 use respool_wire::{Args, ArgsBuf, Begun, RequestError, Strictness, request_bulk, request_head};
@@ -157,7 +157,7 @@ impl<E: Execute> Env<E> {
         {
             allowance.charge(now_us, used);
             if !allowance.has_room(now_us) && !is_end {
-                session.pause.add(Pause::RATE);
+                session.pause.add(PauseReasons::RATE);
                 self.is_busy = true;
             }
         }
@@ -232,7 +232,7 @@ impl<E: Execute> Env<E> {
             return self.close_lane(lane);
         }
         let client = self.clients.sessions.get(sender.client);
-        if client.is_none_or(|session| session.pause.has(Pause::CLOSING)) {
+        if client.is_none_or(|session| session.pause.has(PauseReasons::CLOSING)) {
             // It has hung up while it was held: the rest is not read any more.
             return self.end_sending(lane);
         }
@@ -283,7 +283,7 @@ impl<E: Execute> Env<E> {
         };
         let is_admitted = allowance.admits(now_us, bytes);
         if !is_admitted {
-            session.pause.add(Pause::RATE);
+            session.pause.add(PauseReasons::RATE);
             self.counters.throttled.add(1);
             self.is_busy = true;
         }
@@ -313,8 +313,8 @@ impl<E: Execute> Env<E> {
         let Some(large) = session.large.as_deref().filter(|large| large.sending.is_some()) else { return };
         let Some(lane) = large.sending_lane().and_then(|lane| self.lanes.find(lane)) else { return };
         let this = &mut self.lanes[lane];
-        if this.up.queued_bytes() > PIECES_QUEUE_BYTES && !session.pause.has(Pause::LANE) {
-            session.pause.add(Pause::LANE);
+        if this.up.queued_bytes() > PIECES_QUEUE_BYTES && !session.pause.has(PauseReasons::LANE) {
+            session.pause.add(PauseReasons::LANE);
             this.throttled.push(index);
             self.counters.pauses.add(1);
         }

@@ -14,7 +14,7 @@ use crate::ids::{ClientHandle, ClientId};
 use crate::reply::progress::ReplyMode;
 use crate::session::marks::Departure;
 use crate::session::table::Clients;
-use crate::session::{Pause, Session};
+use crate::session::{PauseReasons, Session};
 use respool_command::Execute;
 use respool_connection::Action;
 
@@ -67,7 +67,7 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.get_mut(client).filter(|_| is_late && !is_over) else { return false };
         let Some(pins) = session.pins.as_mut().filter(|pins| pins.is_replying()) else { return false };
         pins.departure = pins.departure.max(Some(departure));
-        session.pause.add(Pause::CLOSING);
+        session.pause.add(PauseReasons::CLOSING);
         session.reply_mode = ReplyMode::Off;
         // Nothing is written to it any more.
         session.is_blocked = true;

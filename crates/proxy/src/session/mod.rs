@@ -34,9 +34,9 @@ use std::sync::Arc;
 
 /// Why a client is not being read. Several reasons may hold at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pause(u16);
+pub(crate) struct PauseReasons(u16);
 
-impl Pause {
+impl PauseReasons {
     /// Too many bytes of replies wait to be written.
     pub(crate) const OUTPUT: Self = Self(1);
     /// Too many replies are outstanding.
@@ -171,7 +171,7 @@ macro_rules! bit_sets {
     };
 }
 
-bit_sets!(Pause, SessionFlags);
+bit_sets!(PauseReasons, SessionFlags);
 
 /// What is looked at rarely, kept out of the way of what every request touches.
 #[derive(Debug, Default)]
@@ -244,7 +244,7 @@ pub(crate) struct Session {
     pub(crate) database: u32,
     pub(crate) reply_mode: ReplyMode,
     pub(crate) flags: SessionFlags,
-    pub(crate) pause: Pause,
+    pub(crate) pause: PauseReasons,
     /// It is in the list of those to be written.
     pub(crate) is_listed: bool,
     /// It is in the list of those to go on reading.
@@ -285,7 +285,7 @@ impl Session {
             database: 0,
             reply_mode: ReplyMode::On,
             flags: SessionFlags::default(),
-            pause: Pause::default(),
+            pause: PauseReasons::default(),
             is_listed: false,
             is_resuming: false,
             is_blocked: false,
@@ -322,7 +322,7 @@ impl Session {
 
     /// Its reading has ended for now. If it waits for room at a node it does so since its reading came to the request that it waits with.
     pub(crate) fn note_room_wait(&mut self, is_paused: bool, is_another: bool, now_us: u64) {
-        let waits = is_paused && self.pause.has(Pause::LANE) && self.input.is_some();
+        let waits = is_paused && self.pause.has(PauseReasons::LANE) && self.input.is_some();
         let since_us = &mut self.details.roomless_us;
         if !waits {
             *since_us = 0;
@@ -346,9 +346,9 @@ impl Session {
     /// is completed first.
     pub(crate) fn is_to_end_exec_reply(&self) -> bool {
         let mut others = self.pause;
-        others.remove(Pause::SUSPENDED);
+        others.remove(PauseReasons::SUSPENDED);
         let is_only_suspended = others.is_none() && !self.pause.is_none();
-        (others == Pause::CLOSING || is_only_suspended) && self.is_amid_exec_reply()
+        (others == PauseReasons::CLOSING || is_only_suspended) && self.is_amid_exec_reply()
     }
 
     /// Whether it has been given everything that it is owed, and what it wants no reply to has been done.
@@ -409,25 +409,25 @@ pub(crate) enum Flow {
 
 #[cfg(test)]
 mod tests {
-    use super::Pause;
+    use super::PauseReasons;
 
     #[test]
     fn a_reason_that_goes_leaves_the_others() {
         let all = [
-            Pause::OUTPUT,
-            Pause::OUTSTANDING,
-            Pause::BARRIER,
-            Pause::LANE,
-            Pause::PRESSURE,
-            Pause::CLOSING,
-            Pause::HELD,
-            Pause::LEARNING,
-            Pause::RATE,
-            Pause::SLICE,
-            Pause::ORDER,
+            PauseReasons::OUTPUT,
+            PauseReasons::OUTSTANDING,
+            PauseReasons::BARRIER,
+            PauseReasons::LANE,
+            PauseReasons::PRESSURE,
+            PauseReasons::CLOSING,
+            PauseReasons::HELD,
+            PauseReasons::LEARNING,
+            PauseReasons::RATE,
+            PauseReasons::SLICE,
+            PauseReasons::ORDER,
         ];
         for gone in all {
-            let mut pause = Pause::default();
+            let mut pause = PauseReasons::default();
             all.into_iter().for_each(|reason| pause.add(reason));
             pause.remove(gone);
             assert!(all.into_iter().all(|reason| pause.has(reason) == (reason != gone)), "{gone:?}");

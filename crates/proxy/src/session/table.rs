@@ -10,7 +10,7 @@ use crate::push::gathered::GatheredPushes;
 use crate::reply::owner::Owner;
 use crate::reply::progress::ReplyMode;
 use crate::session::disconnect_log::{DisconnectReason, PendingDisconnect};
-use crate::session::{Pause, Session};
+use crate::session::{PauseReasons, Session};
 use crate::slab::Slab;
 use respool_connection::flush::Arrivals;
 use respool_connection::{BufferPool, Seq};
@@ -148,7 +148,7 @@ impl Clients {
     /// The same, and the client is not read on before the reply has come.
     pub(crate) fn expect_behind_barrier(&mut self, index: ClientId) -> Option<Asker> {
         let asker = self.expect(index)?;
-        self.sessions.at_mut(index)?.pause.add(Pause::BARRIER);
+        self.sessions.at_mut(index)?.pause.add(PauseReasons::BARRIER);
         Some(asker)
     }
 
@@ -286,7 +286,7 @@ impl Clients {
     }
 
     /// A reason not to read a client has gone. If it was the last, the client is read on.
-    pub(crate) fn unpause(&mut self, index: ClientId, reason: Pause) {
+    pub(crate) fn unpause(&mut self, index: ClientId, reason: PauseReasons) {
         let Some(session) = self.sessions.at_mut(index) else { return };
         if !session.pause.has(reason) {
             return;
@@ -309,11 +309,11 @@ mod tests {
         let mut env = env_with_node();
         let [first, second, third] = [(), (), ()].map(|()| env.test_client());
         for client in [second, third, first] {
-            env.test_session(client).pause.add(Pause::SLICE);
+            env.test_session(client).pause.add(PauseReasons::SLICE);
             env.clients.note_halted(client);
         }
-        [first, second, third].into_iter().for_each(|client| env.clients.unpause(client, Pause::SLICE));
-        env.test_session(third).pause.add(Pause::PRESSURE);
+        [first, second, third].into_iter().for_each(|client| env.clients.unpause(client, PauseReasons::SLICE));
+        env.test_session(third).pause.add(PauseReasons::PRESSURE);
         env.clients.sort_resuming();
         let order: Vec<_> = std::iter::from_fn(|| env.clients.next_resuming()).collect();
         assert_eq!(order, [(second, Resumption::Read), (first, Resumption::Read)], "the third may not be read again");
@@ -323,13 +323,13 @@ mod tests {
     fn a_client_is_read_on_when_the_last_reason_has_gone() {
         let mut env = env_with_node();
         let client = env.test_client();
-        env.test_session(client).pause.add(Pause::OUTPUT);
-        env.test_session(client).pause.add(Pause::RATE);
-        env.clients.unpause(client, Pause::SLICE);
-        env.clients.unpause(client, Pause::OUTPUT);
+        env.test_session(client).pause.add(PauseReasons::OUTPUT);
+        env.test_session(client).pause.add(PauseReasons::RATE);
+        env.clients.unpause(client, PauseReasons::SLICE);
+        env.clients.unpause(client, PauseReasons::OUTPUT);
         assert!(env.clients.resuming.is_empty());
-        env.clients.unpause(client, Pause::RATE);
-        env.clients.unpause(client, Pause::RATE);
+        env.clients.unpause(client, PauseReasons::RATE);
+        env.clients.unpause(client, PauseReasons::RATE);
         assert_eq!(env.clients.resuming.len(), 1);
     }
 

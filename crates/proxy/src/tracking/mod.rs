@@ -37,7 +37,7 @@ use crate::push::subscriber::Subscriber;
 use crate::push::subscriptions::TrackedKeys;
 use crate::reply::progress::ReplyMode;
 use crate::session::table::Clients;
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, PauseReasons, SessionFlags};
 use crate::tracking::state::{Mode, RedirectSearch, Tracking, TrackingOptions, WaitingRead};
 use crate::tracking::table::TrackingTable;
 use respool_access::User;
@@ -100,7 +100,7 @@ impl Subscriptions {
         // What is read from now on has to be tracked, so nothing is read before it is.
         wanted.is_reply_wanted = session.reply_mode == ReplyMode::On;
         session.reply_mode.pass();
-        session.pause.add(Pause::BARRIER);
+        session.pause.add(PauseReasons::BARRIER);
         let seq = session.down.expect();
         env.clients.list(index);
         match redirect {

@@ -4,7 +4,7 @@ use crate::env::Env;
 use crate::ids::{ClientId, ClientNumber};
 use crate::interfaces::engine_calls::EngineCalls;
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, PauseReasons, SessionFlags};
 use respool_command::{Command, Execute, Flags, Row, TransactionsCommand, text as texts};
 use respool_wire::Args;
 
@@ -96,7 +96,7 @@ impl<E: Execute> Env<E> {
         if self.shared.ledger.held_bytes() <= self.config.budgets.process {
             return Flow::Next;
         }
-        session.pause.add(Pause::PRESSURE);
+        session.pause.add(PauseReasons::PRESSURE);
         self.is_busy = true;
         Flow::Pause
     }

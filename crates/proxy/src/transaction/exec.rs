@@ -22,7 +22,7 @@ use crate::reply::task::Tasks;
 use crate::request::held_requests::Held;
 use crate::session::marks::{WantedState, WatchFailure, WatchedLane, Watches};
 use crate::session::table::Clients;
-use crate::session::{Flow, Pause, SessionFlags};
+use crate::session::{Flow, PauseReasons, SessionFlags};
 use crate::transaction::exec_request::{BEGIN, EXEC, Exec, MOVES_MAX, QUEUE};
 use crate::transaction::queue::QueuedCommands;
 use crate::transaction::say;
@@ -191,7 +191,7 @@ impl<E: Execute> Env<E> {
             lane.is_none_or(|lane| !self.lanes[lane].multi.is_taken())
         };
         let flow = if is_read || private.is_some() || is_tried() {
-            session.pause.add(Pause::BARRIER);
+            session.pause.add(PauseReasons::BARRIER);
             Flow::Pause
         } else {
             Flow::Next

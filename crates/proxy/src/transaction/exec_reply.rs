@@ -9,7 +9,7 @@ use crate::limits::{OWN_BYTES_PER_TURN_MAX, OWN_PER_TURN_MAX};
 use crate::reply::progress::ReplyMode;
 use crate::session::marks::{Departure, Pins, WantedState};
 use crate::session::table::Clients;
-use crate::session::{Flow, Pause, Session, SessionFlags};
+use crate::session::{Flow, PauseReasons, Session, SessionFlags};
 use crate::transaction::queue::{QueuedCommand, QueuedCommands, is_hello};
 use crate::transaction::reply_parts::{ExecReply, Part};
 use crate::transaction::state::Transaction;
@@ -176,12 +176,12 @@ impl ExecTurn {
 /// as a whole, whatever else keeps its client from being read, as by the engine of this process.
 fn waits_for_room_alone(session: &mut Session, hard: usize, is_whole: bool) -> bool {
     let mut others = session.pause;
-    others.remove(Pause::OUTPUT);
+    others.remove(PauseReasons::OUTPUT);
     // Nor for being about to be closed.
-    others.remove(Pause::CLOSING);
+    others.remove(PauseReasons::CLOSING);
     if is_whole {
-        others.remove(Pause::SUSPENDED);
-        others.remove(Pause::PRESSURE);
+        others.remove(PauseReasons::SUSPENDED);
+        others.remove(PauseReasons::PRESSURE);
     }
     if session.down.waiting_bytes() > hard {
         session.reply_mode = ReplyMode::Off;
@@ -305,7 +305,7 @@ impl Clients {
             return false;
         }
         if session.down.is_settled() {
-            self.unpause(client.index, Pause::BARRIER);
+            self.unpause(client.index, PauseReasons::BARRIER);
         }
         true
     }
@@ -415,12 +415,12 @@ mod tests {
     fn only_want_of_room_lets_a_transaction_go_on() {
         let (mut clients, index) = client();
         let session = clients.sessions.at_mut(index).expect("it is there");
-        session.pause.add(Pause::OUTPUT);
+        session.pause.add(PauseReasons::OUTPUT);
         assert!(waits_for_room_alone(session, usize::MAX, false));
-        session.pause.add(Pause::PRESSURE);
+        session.pause.add(PauseReasons::PRESSURE);
         assert!(!waits_for_room_alone(session, usize::MAX, false));
         assert!(waits_for_room_alone(session, usize::MAX, true), "an engine executes it as a whole");
-        session.pause.add(Pause::BARRIER);
+        session.pause.add(PauseReasons::BARRIER);
         assert!(!waits_for_room_alone(session, usize::MAX, true));
     }
 

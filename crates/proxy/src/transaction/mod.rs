@@ -42,7 +42,7 @@ use crate::pool::{LaneUse, Lanes};
 use crate::reply::progress::LostReply;
 use crate::session::marks::{Pins, WatchFailure, WatchedLane};
 use crate::session::table::Clients;
-use crate::session::{Flow, Pause, Session, SessionFlags};
+use crate::session::{Flow, PauseReasons, Session, SessionFlags};
 use crate::transaction::pending_watch::PendingWatch;
 use crate::transaction::queue::{Destination, QueuedCommands};
 use crate::transaction::state::Transaction;
@@ -286,7 +286,7 @@ impl<E: Execute> Env<E> {
 
     /// A client has left: what it held is given back. Returns its requests that wait at nodes.
     pub(crate) fn forget_pins(&mut self, session: &mut Session) -> Vec<Handle> {
-        if session.pause.has(Pause::HELD) {
+        if session.pause.has(PauseReasons::HELD) {
             self.clients.unmark_held(1);
         }
         let Some(pins) = session.pins.take() else { return Vec::new() };

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_those_of_everybody() {
+    fn hashes_are_sha_256() {
         let mut out = Vec::new();
         PasswordHash::of(b"abc").write(&mut out);
         assert_eq!(out, b"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

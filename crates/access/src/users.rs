@@ -242,13 +242,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_right_password_of_an_enabled_user_is_let_in() {
+    fn only_the_right_password_of_an_enabled_user_logs_in() {
         let users = Users::new()
             .with_rules(b"on", &[b"on", b">secret"])
             .and_then(|users| users.with_rules(b"off", &[b">secret"]))
             .and_then(|users| users.with_rules(b"any", &[b"on", b"nopass"]))
             .expect("the rules are valid");
-        for (name, password, is_let_in) in [
+        for (name, password, is_accepted) in [
             ("on", "secret", true),
             ("on", "other", false),
             ("on", "", false),
@@ -259,7 +259,7 @@ mod tests {
         ] {
             assert_eq!(
                 users.authenticate(name.as_bytes(), password.as_bytes()).is_some(),
-                is_let_in,
+                is_accepted,
                 "{name} {password}"
             );
         }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_made_again_is_somebody_else() {
+    fn a_user_that_is_made_again_is_another() {
         let first = Users::new().with_rules(b"a", &[]).expect("the name is valid");
         let changed = first.with_rules(b"a", &[b"reset", b"on"]).expect("the rules are valid");
         let (gone, removed) = changed.without([&b"a"[..], b"b"].into_iter()).expect("it is not the default user");

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_looked_at_is_not_open() {
+    fn commands_that_were_not_reviewed_are_not_open() {
         for open in
             ["maxmemory", "MaxMemory", "dir", "tls-auth-clients", "zset-max-ziplist-value", "acl-pubsub-default"]
         {

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_nobody_has_moved_is_the_systems() {
+    fn a_clock_that_has_not_been_moved_is_the_systems() {
         let clock = MovableClock::default();
         assert!(clock.seen_at(100).is_none() && !clock.is_frozen());
         let (before, seen) = (SystemTime::now(), clock.time());

@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_come_one_by_one_until_nobody_is_waited_for() {
+    fn callers_come_one_by_one_until_the_wait_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s").to_str().unwrap().to_owned();
         let socket = ControlSocket::open(&path, None).unwrap();
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_shared_with_nobody_else() {
+    fn a_port_is_shared_with_no_other_process() {
         let endpoint = |port| Endpoint::Tcp { host: "127.0.0.1".to_owned(), port };
         let listeners = bind(&endpoint(0), 2, 16, 0, &TransportOptions::default()).unwrap();
         let port = listeners[0][0].port().unwrap();

@@ -33,7 +33,7 @@ mod support;
 mod transactions;
 
 use chance::Chance;
-use expected::{Expected, nobody_waits};
+use expected::{Expected, none_is_blocked};
 use support::{NoEngine, config, settle};
 
 /// The pool mode of the world with this seed.
@@ -700,7 +700,7 @@ fn every_reply_goes_to_its_request_whatever_happens() {
     let (mut answered, mut failed, mut served, mut taken_back, mut passed, mut claimed) = (0, 0, 0, 0, 0, 0);
     for seed in seeds() {
         let world = live(seed, Fate::Rough);
-        nobody_waits(&world, seed);
+        none_is_blocked(&world, seed);
         answered += world.answered;
         failed += world.failed;
         passed += world.shared.counters[0].requests_in_pieces.value();
@@ -719,7 +719,7 @@ fn a_node_that_sends_too_much_is_cut_off_and_shifts_no_reply() {
     let (mut rogues, mut faults) = (0, 0);
     for seed in seeds() {
         let world = live(seed, Fate::Rogue);
-        nobody_waits(&world, seed);
+        none_is_blocked(&world, seed);
         rogues += world.rogues;
         faults += world.shared.counters[0].integrity_faults.value();
     }
@@ -733,19 +733,19 @@ fn a_transaction_ends_at_whatever_moment_its_node_dies() {
     let (mut answered, mut failed) = (0, 0);
     for seed in seeds() {
         let mut world = live(seed, Fate::Deadly);
-        nobody_waits(&world, seed);
+        none_is_blocked(&world, seed);
         answered += world.answered;
         failed += world.failed;
-        everybody_leaves(&mut world, seed);
+        all_leave(&mut world, seed);
     }
     assert!(answered > failed && failed > answered / 100, "{answered} answered, {failed} failed");
 }
 
 #[test]
-fn nothing_is_held_once_everybody_has_left() {
+fn nothing_is_held_once_all_have_left() {
     for seed in seeds() {
         let mut world = live(seed, Fate::Rough);
-        everybody_leaves(&mut world, seed);
+        all_leave(&mut world, seed);
     }
 }
 
@@ -754,12 +754,12 @@ fn replies_find_their_requests_while_settings_change() {
     let (mut answered, mut failed, mut overtaken, mut reloads) = (0, 0, 0, 0);
     for seed in seeds() {
         let mut world = live(seed, Fate::Restless);
-        nobody_waits(&world, seed);
+        none_is_blocked(&world, seed);
         answered += world.answered;
         failed += world.failed;
         overtaken += world.overtaken;
         reloads += world.reloads;
-        everybody_leaves(&mut world, seed);
+        all_leave(&mut world, seed);
     }
     assert!(
         answered > 3 * failed && answered > 20 * overtaken,
@@ -768,7 +768,7 @@ fn replies_find_their_requests_while_settings_change() {
     assert!(reloads > 10, "{reloads} reloads");
 }
 
-fn everybody_leaves(world: &mut World, seed: u64) {
+fn all_leave(world: &mut World, seed: u64) {
     for index in world.clients.keys().copied().collect::<Vec<_>>() {
         world.worker.handle_broken(ConnId::client(index), "gone");
     }

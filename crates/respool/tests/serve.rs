@@ -367,11 +367,11 @@ fn the_clients_of_a_user_are_killed_in_all_pools() {
     assert_eq!(admin.ask("ACL SETUSER bob on >pw ~* &* +@all").expect("a reply"), "+OK\r\n");
     let mut clients = clients_of(&server, 0, "AUTH bob pw");
     clients.extend(clients_of(&server, 1, "AUTH bob pw"));
-    let mut stranger = server.client(1);
-    assert_eq!(stranger.ask("PING").expect("a reply"), "+PONG\r\n");
+    let mut other_user = server.client(1);
+    assert_eq!(other_user.ask("PING").expect("a reply"), "+PONG\r\n");
     assert_eq!(admin.ask("CLIENT KILL USER bob").expect("a reply"), ":16\r\n");
     clients.iter_mut().for_each(|client| assert_eq!(answer_of(client, "PING"), "gone"));
-    assert_eq!(stranger.ask("PING").expect("a reply"), "+PONG\r\n", "another user");
+    assert_eq!(other_user.ask("PING").expect("a reply"), "+PONG\r\n", "another user");
     server.end();
 }
 
@@ -419,7 +419,7 @@ fn it_serves_under_redis_shardings_flags_and_the_environment() {
 }
 
 #[test]
-fn a_password_for_the_nodes_is_sent_to_them_and_shown_to_nobody() {
+fn a_password_for_nodes_is_sent_to_them_and_shown_nowhere() {
     const CANARY: &str = "c4n4ry";
     // A server without passwords refuses it, which the proxy has reason to talk about.
     let node = serve(&[]);

@@ -348,7 +348,7 @@ fn servers_beside_each_other_share_nothing() {
 }
 
 #[test]
-fn a_server_that_is_dropped_waits_for_nobody() {
+fn a_server_that_is_dropped_waits_for_no_client() {
     let server = TestServer::start().expect("it starts");
     let waiting: Vec<Client> = (0..3)
         .map(|_| {

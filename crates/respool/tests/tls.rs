@@ -164,11 +164,11 @@ fn a_certificate_is_asked_for_as_the_listener_says() {
 }
 
 #[test]
-fn a_name_that_can_be_misread_lets_nobody_in() {
+fn a_certificate_name_that_can_be_misread_is_refused() {
     let (authority, server) = server("clients=optional identity=cn", &[]);
-    for (name, is_let_in) in [("admin", true), ("admin\0x", false), ("admin\r\n", false), (" admin", false)] {
+    for (name, is_accepted) in [("admin", true), ("admin\0x", false), ("admin\r\n", false), (" admin", false)] {
         let own = authority.issue("", name);
-        assert_eq!(gets_in(&server, &config(&authority, Some(&own))), is_let_in, "{name:?}");
+        assert_eq!(gets_in(&server, &config(&authority, Some(&own))), is_accepted, "{name:?}");
     }
     // A client that shows none has no name, which is no reason to be refused here.
     assert!(gets_in(&server, &config(&authority, None)));
@@ -176,7 +176,7 @@ fn a_name_that_can_be_misread_lets_nobody_in() {
 }
 
 #[test]
-fn a_certificate_names_a_user_whom_no_password_lets_in() {
+fn a_certificate_names_a_user_without_a_password() {
     let authority = Authority::new();
     authority.write("server", &authority.issue("127.0.0.1", "server"));
     let file = authority.path("r.toml");
@@ -413,7 +413,7 @@ fn a_handshake_may_come_in_any_pieces_and_end_at_any_byte() {
 }
 
 #[test]
-fn whoever_does_not_finish_the_handshake_is_gone_in_time() {
+fn an_unfinished_tls_handshake_times_out() {
     let (authority, server) = server("", &["--tls-handshake-timeout", "300ms"]);
     let silent: Vec<TcpStream> =
         (0..50).map(|_| TcpStream::connect(server.addresses()[0]).expect("it accepts")).collect();

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_nobody_takes_part_in_are_left_out() {
+    fn rows_without_a_participant_are_left_out() {
         let names = |subjects: &[Subject]| plan(subjects).items().map(Item::to_string).collect::<Vec<_>>();
         assert_eq!(names(&[]), Vec::<String>::new());
         assert!(!names(&[Subject::Embedded]).iter().any(|name| name.starts_with("n1")));

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_reach_keys_that_nobody_names() {
+    fn patterns_reach_keys_that_no_argument_names() {
         let reaches = |request: &str| {
             let args: ArgsBuf = request.split(' ').collect();
             let mut positions = KeyPositions::new();

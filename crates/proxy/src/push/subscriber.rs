@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_accounted_once_whoever_waits_for_it() {
+    fn a_message_is_accounted_once_for_all_subscribers() {
         let ledger = Arc::new(ProcessBudget::default());
         let message = Arc::new(Message::new(b"3\r\n", &ledger));
         let mut backlogs = [Backlog::default(), Backlog::default()];

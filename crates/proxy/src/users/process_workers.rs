@@ -82,7 +82,7 @@ mod tests {
             workers.outside(second).into_iter().map(|worker| workers.post(worker, Mail::Orders)).collect();
         assert_eq!(answers, [true, false], "the second has ended");
         assert_eq!(*seen.lock().expect("no test fails holding it"), ["a0", "a1"]);
-        let nobody = WorkerAddress { pool: PoolNumber(7), worker: WorkerId::FIRST };
-        assert!(!workers.post(nobody, Mail::Orders));
+        let unknown = WorkerAddress { pool: PoolNumber(7), worker: WorkerId::FIRST };
+        assert!(!workers.post(unknown, Mail::Orders));
     }
 }

@@ -55,7 +55,7 @@ fn receivers_are_counted_although_nodes_have_other_places_now() {
 
 /// Under routes a client may have subscribed as several users. Each of them costs a look for every channel that it names.
 #[test]
-fn nobody_subscribes_as_any_number_of_users() {
+fn no_client_subscribes_as_any_number_of_users() {
     let mut config = config(1, 1);
     let route = Route {
         name: "all".into(),

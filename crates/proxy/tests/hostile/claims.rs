@@ -190,7 +190,7 @@ fn a_client_that_leaves_amid_a_large_reply_takes_none_along() {
 }
 
 #[test]
-fn half_a_request_costs_nobody_who_shared_its_connection() {
+fn half_a_request_costs_no_other_on_its_connection() {
     for is_broken in [false, true] {
         let mut pair = Pair::new();
         pair.bench.read_on(pair.slow, usize::MAX);

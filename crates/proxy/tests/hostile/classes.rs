@@ -71,7 +71,7 @@ fn node_users(names: &[&'static str], connections: Option<usize>) -> std::sync::
 }
 
 #[test]
-fn who_is_not_let_in_as_somebody_is_not_taken_for_it_by_nodes() {
+fn a_user_refused_at_login_is_not_that_user_at_nodes() {
     let mut bench = Bench::of_many(config(1, 1), 1, node_users(&["ann"], Some(1)));
     let (first, second) = (bench.accept(), bench.accept());
     assert_eq!(bench.answer(first, &["AUTH", "ann", "secret"]), "+OK\r\n");

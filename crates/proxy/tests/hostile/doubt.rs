@@ -108,7 +108,7 @@ fn what_a_node_tells_of_changes_during_a_handshake_is_no_answer() {
 }
 
 #[test]
-fn a_reply_behind_a_handshake_is_still_nobodys() {
+fn a_reply_behind_a_handshake_is_no_clients() {
     for stray in ["+OK\r\n", "+O", "$5\r\nva"] {
         let mut bench = Bench::proxy(config(1, 1));
         let client = bench.accept();

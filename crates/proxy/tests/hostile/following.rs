@@ -59,7 +59,7 @@ fn who_closes_its_side_behind_replconf_is_answered() {
 }
 
 #[test]
-fn who_closes_its_side_before_its_node_agrees_follows_nobody() {
+fn a_replica_half_closed_before_its_node_agrees_ends() {
     let mut bench = Bench::proxy(config(1, 1));
     let client = bench.accept();
     bench.ask(client, &["PSYNC", "?", "-1"]);

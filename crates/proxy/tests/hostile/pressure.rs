@@ -35,12 +35,12 @@ fn tracking(bench: &mut Bench<NoEngine>, options: &[&str]) -> ConnId {
 
 /// Whether those who are there are served, and one who comes is accepted.
 fn are_served(bench: &mut Bench<NoEngine>, other: ConnId) -> bool {
-    let mut is_let_in = false;
+    let mut is_accepted = false;
     bench.turn(|worker| {
         let accepted = worker.handle_accept(Peer::default());
-        is_let_in = accepted.map(|conn| worker.handle_broken(conn, "it goes again")).is_ok();
+        is_accepted = accepted.map(|conn| worker.handle_broken(conn, "it goes again")).is_ok();
     });
-    is_let_in && bench.answer(other, &["ECHO", "x"]) == "$1\r\nx\r\n"
+    is_accepted && bench.answer(other, &["ECHO", "x"]) == "$1\r\nx\r\n"
 }
 
 /// Time passes until too much is held no more.
@@ -155,7 +155,7 @@ fn prefixes_are_counted_and_bounded() {
 
 /// A client that is spared where memory is short holds so much that no other can make room.
 #[test]
-fn who_is_spared_goes_if_nobody_else_can_make_room() {
+fn a_spared_client_goes_if_no_other_can_make_room() {
     for hangs_up in [false, true] {
         let mut bench = bench();
         let (client, other) = (bench.accept(), bench.accept());

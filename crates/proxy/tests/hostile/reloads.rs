@@ -399,7 +399,7 @@ fn let_dials_succeed(bench: &mut Bench<crate::NoEngine>, old: ConnId) {
 }
 
 #[test]
-fn connections_are_used_until_other_credentials_are_let_in() {
+fn connections_are_used_until_new_credentials_are_accepted() {
     for mode in PoolMode::ALL.map(|(mode, _)| mode) {
         let reload = |bench: &mut Bench<crate::NoEngine>, password: &str| {
             let config = Arc::new(entered(in_mode(mode), password));

@@ -333,7 +333,7 @@ fn what_is_changed_while_users_are_saved_is_not_taken_for_saved() {
 }
 
 #[test]
-fn clients_that_ask_for_names_and_leave_hold_nobody_up() {
+fn clients_that_ask_for_names_and_leave_hold_up_no_other() {
     let mut bench = Bench::proxy(config(1, 1));
     let first = bench.accept();
     bench.ask(first, &["GET", "k"]);

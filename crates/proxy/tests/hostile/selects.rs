@@ -256,7 +256,7 @@ fn where_there_is_no_room_for_a_dialect_nothing_runs_in_another() {
 }
 
 #[test]
-fn who_is_not_let_in_as_somebody_does_nothing_as_somebody_else() {
+fn a_refused_login_runs_nothing_as_another_user() {
     let limits = UserLimits { connections: Some(1), ..UserLimits::default() };
     let mut bench = Bench::of_many(config(1, 1), 1, users(&[("ann", limits)]));
     let (first, second) = (bench.accept(), bench.accept());
@@ -308,7 +308,7 @@ fn nothing_runs_behind_an_auth_in_a_transaction_as_who_was_before() {
 /// Two clients wait for the same database. While they do, one of them gets another name at the nodes, and all kinds of
 /// connections are taken.
 #[test]
-fn a_select_that_comes_too_late_is_refused_and_hangs_nobody() {
+fn a_select_that_comes_too_late_is_refused_at_once() {
     let mut bench =
         Bench::of_many(Config { databases: 1_000, ..config(1, 1) }, 1, users(&[("ann", UserLimits::default())]));
     let others: Vec<ConnId> = (1..limits::CLASSES_MAX - 2).map(|_| bench.accept()).collect();

@@ -92,7 +92,7 @@ fn a_client_that_takes_nothing_goes_one_that_reads_gets_all() {
 }
 
 #[test]
-fn nobody_goes_while_everybody_reads() {
+fn no_client_is_disconnected_while_all_read() {
     let mut crowd = Crowd::new(12, 10_000_000);
     let all: Vec<usize> = (0..12).collect();
     for turn in 0..6_000 {
@@ -169,7 +169,7 @@ fn a_slow_reader_stays_without_a_writable_event() {
 
 /// One that has taken much and then takes nothing more.
 #[test]
-fn what_was_taken_before_keeps_nobody_for_long() {
+fn what_was_read_before_keeps_no_client_for_long() {
     let mut crowd = Crowd::new(12, 10_000_000);
     for _ in 0..200 {
         crowd.step(&[], 0, 10_000);

@@ -43,7 +43,7 @@ impl Expected {
 }
 
 /// Every client has been answered all that it asked.
-pub(super) fn nobody_waits(world: &super::World, seed: u64) {
+pub(super) fn none_is_blocked(world: &super::World, seed: u64) {
     for client in world.clients.values() {
         let first = client.expected.front().map(|expected| {
             let right = expected.right();

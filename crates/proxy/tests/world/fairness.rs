@@ -141,7 +141,7 @@ impl Bench {
 }
 
 #[test]
-fn the_first_connection_that_is_ready_is_for_whoever_came_first() {
+fn the_first_ready_connection_serves_the_first_request() {
     let mut bench = Bench::new(3);
     for key in ["first", "second", "third"] {
         bench.waits_for(key);

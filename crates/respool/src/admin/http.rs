@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_say_nothing_hold_nobody_back() {
+    fn silent_connections_hold_up_no_other() {
         let understood = resolve(&RawSettings::default(), &|_| unreachable!("no secret is asked for")).unwrap();
         let control = Control::new(understood);
         let loopback = Address::Tcp { host: "127.0.0.1".to_owned(), port: 0 };

@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn doors_open_to_everybody_are_warned_about() {
+    fn listeners_open_to_all_are_warned_about() {
         assert_eq!(understood("listen = [\"127.0.0.1:1\", \"/s\"]").unwrap().warnings.len(), 0);
         assert_eq!(understood("listen = \":1\"").unwrap().warnings.len(), 0, "protected mode refuses them");
         let open = "listen = \":1\"\nprotected_mode = \"no\"\n";

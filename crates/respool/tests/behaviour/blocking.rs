@@ -76,7 +76,7 @@ fn every_command_that_waits_is_served() -> io::Result<()> {
 }
 
 #[test]
-fn what_somebody_who_waits_is_given_counts_as_written() -> io::Result<()> {
+fn what_a_blocked_client_is_given_counts_as_written() -> io::Result<()> {
     let server = proxy(&[], &[])?;
     let (mut waiter, mut watcher, mut other) = (server.client()?, server.client()?, server.client()?);
     watcher.ask("WATCH to")?;
@@ -551,7 +551,7 @@ fn keys_to_wait_for_are_on_one_node_and_wait_asks_all() -> io::Result<()> {
 
 /// All connections to wait on are taken, and the node does not take MULTI, in which nothing would wait.
 #[test]
-fn who_queues_where_multi_is_refused_holds_up_nobody() -> io::Result<()> {
+fn a_blocked_request_without_multi_holds_up_no_other() -> io::Result<()> {
     let server = without_multi()?;
     let arguments = [&AS_PROXY[..], &["--blocking-connections-max", "1"]].concat();
     let proxy = proxy(&[server.tcp()], &arguments)?;

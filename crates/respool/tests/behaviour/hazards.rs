@@ -24,7 +24,7 @@ fn latencies(client: &mut Client, count: usize) -> io::Result<(Duration, Duratio
 /// T-SLOW: connections that send a byte now and then and never authenticate, and others that send garbage and come again,
 /// cost the good ones little; those that never say who they are are gone after their time.
 #[test]
-fn slow_and_rude_strangers_do_not_hold_up_who_behaves() -> io::Result<()> {
+fn slow_and_rude_clients_do_not_hold_up_others() -> io::Result<()> {
     const SLOW: usize = 300;
     let node = RedisServer::start()?;
     let proxy = proxy(&[node.tcp()], &["--requirepass", "secret", "--auth-timeout", "4s"])?;

@@ -82,7 +82,7 @@ fn other_protocols_are_cut_off_without_a_word() -> io::Result<()> {
 }
 
 #[test]
-fn a_nul_byte_hangs_nobody_else() -> io::Result<()> {
+fn a_nul_byte_hangs_no_other_client() -> io::Result<()> {
     let stage = Stage::set()?;
     let mut odd = stage.proxy.client()?;
     odd.send(b"\0PING\r\n")?;

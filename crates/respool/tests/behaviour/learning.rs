@@ -91,7 +91,7 @@ fn keys_of_learnt_commands_are_where_the_node_says() -> io::Result<()> {
 
 /// A client that makes names up cannot make nodes busy, and is told nothing that no node has said.
 #[test]
-fn names_that_nobody_knows_are_asked_for_at_a_limited_rate() -> io::Result<()> {
+fn unknown_names_are_asked_for_at_a_limited_rate() -> io::Result<()> {
     let server = RedisServer::start()?;
     let proxy = proxy(&[server.tcp()], &[])?;
     let mut client = proxy.client()?;

@@ -172,7 +172,7 @@ fn a_missing_reply() -> io::Result<()> {
 }
 
 #[test]
-fn words_that_nobody_asked_for() -> io::Result<()> {
+fn replies_without_a_request() -> io::Result<()> {
     for words in ["+OK\r\n", "-ERR max number of clients reached\r\n", "$5\r\nhello\r\n", ">2\r\n+message\r\n+x\r\n"] {
         let node = FakeBackend::start(|_| Act::Usual)?;
         let proxy = behind(&node)?;

@@ -91,7 +91,7 @@ fn who_names_channels_beyond_what_may_be_held_is_refused() -> io::Result<()> {
 }
 
 #[test]
-fn who_may_not_be_evicted_stops_nobody_else() -> io::Result<()> {
+fn a_client_that_is_not_evicted_stops_no_other() -> io::Result<()> {
     let server = RedisServer::start()?;
     let proxy = proxy(&[server.tcp()], &["--process-bytes", "16mb"])?;
     let mut other = proxy.client()?;

@@ -278,7 +278,7 @@ fn who_waits_is_told_of_changes_while_it_waits() -> io::Result<()> {
 }
 
 #[test]
-fn nobody_who_does_not_want_to_is_told_of_own_changes() -> io::Result<()> {
+fn noloop_clients_are_not_told_of_their_own_changes() -> io::Result<()> {
     let servers = redis_servers(2)?;
     let proxy = proxy(&[servers[1].tcp()], &[])?;
     let modes = redis_servers(1)?;
@@ -454,7 +454,7 @@ fn what_is_stored_is_what_the_node_has() -> io::Result<()> {
 
 /// A RESP2 client has another one told, wherever that is connected.
 #[test]
-fn somebody_else_may_be_told() -> io::Result<()> {
+fn redirect_tells_another_client() -> io::Result<()> {
     let server = RedisServer::start()?;
     let binary = Path::new(env!("CARGO_BIN_EXE_respool"));
     let proxy = Respool::start(binary, &[server.tcp()], &["--workers", "3"])?;
@@ -491,7 +491,7 @@ fn somebody_else_may_be_told() -> io::Result<()> {
 
 /// The node tells a connection of the reader alone, and that passes it on to the client that the reader has named.
 #[test]
-fn somebody_else_may_be_told_of_what_others_change() -> io::Result<()> {
+fn redirect_tells_another_client_of_changes_by_others() -> io::Result<()> {
     let servers = redis_servers(3)?;
     let binary = Path::new(env!("CARGO_BIN_EXE_respool"));
     let nodes = addresses(&servers[1..]);
@@ -669,7 +669,7 @@ fn id_of(line: &str) -> Option<u64> {
 }
 
 #[test]
-fn nobody_is_told_of_changes_once_nobody_tracks() -> io::Result<()> {
+fn no_invalidations_are_sent_once_no_client_tracks() -> io::Result<()> {
     let server = RedisServer::start()?;
     let proxy = proxy(&[server.tcp()], &[])?;
     let mut client = proxy.client()?;

@@ -205,7 +205,7 @@ fn every_pool_mode_gives_the_same_answers() -> io::Result<()> {
 }
 
 #[test]
-fn a_transaction_is_one_piece_whoever_shares_the_connection() -> io::Result<()> {
+fn a_transaction_is_one_piece_on_a_shared_connection() -> io::Result<()> {
     let server = RedisServer::start()?;
     let proxy = proxy(&[server.tcp()], &[])?;
     let address = proxy.tcp();
@@ -273,7 +273,7 @@ fn transactions_need_no_new_connections() -> io::Result<()> {
 }
 
 #[test]
-fn a_watched_key_that_somebody_changes_stops_the_transaction() -> io::Result<()> {
+fn a_watched_key_that_is_changed_stops_the_transaction() -> io::Result<()> {
     let four = Four::start(&[])?;
     let (mut one, mut other) = (four.proxy.client()?, four.proxy.client()?);
     for key in &four.keys {

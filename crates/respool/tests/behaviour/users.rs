@@ -86,7 +86,7 @@ fn everything_behind_an_auth_runs_as_the_new_user() -> io::Result<()> {
 }
 
 #[test]
-fn strangers_may_send_little_and_leave_little_unread() -> io::Result<()> {
+fn unauthenticated_clients_send_and_leave_unread_little() -> io::Result<()> {
     let node = RedisServer::start()?;
     let proxy = proxy(&[node.tcp()], &["--requirepass", "secret", "--auth-timeout", "1s"])?;
     for (bytes, expected) in [

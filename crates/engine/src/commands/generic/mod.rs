@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_active_cycle_removes_what_nobody_asks_for() {
+    fn the_active_cycle_removes_keys_without_a_request() {
         use respool_command::{Execute, Millis};
         let mut script = Script::new();
         for number in 0..10_000 {

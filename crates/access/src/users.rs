@@ -254,7 +254,7 @@ mod tests {
             ("on", "", false),
             ("off", "secret", false),
             ("any", "", true),
-            ("nobody", "secret", false),
+            ("missing", "secret", false),
             ("default", "x", true),
         ] {
             assert_eq!(

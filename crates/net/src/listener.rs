@@ -551,7 +551,7 @@ mod tests {
         assert!(open("127.0.0.1", port).is_err() && connect().is_ok());
         assert!(!every.has_ended());
         handle.end().unwrap();
-        assert!(every.has_ended() && connect().is_err(), "nobody listens");
+        assert!(every.has_ended() && connect().is_err(), "nothing listens");
         let one = open("127.0.0.1", port).expect("the address is free");
         assert!(connect().is_ok());
         drop(one);

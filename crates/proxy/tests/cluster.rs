@@ -465,7 +465,7 @@ fn clients_of_servers_that_fail_over_are_told_the_truth() {
     assert!(total.orders > 4 * worlds, "{} orders", total.orders);
     assert!(total.large > 100 * worlds, "{} large requests", total.large);
     assert!(total.lost > 0, "no failover has cost a write that was acknowledged");
-    assert!(total.orphaned * 50 <= total.served, "{} popped for nobody, {} served", total.orphaned, total.served);
+    assert!(total.orphaned * 50 <= total.served, "{} popped for no client, {} served", total.orphaned, total.served);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn what_clients_say_in_confidence_is_overwritten() {
         (vec![array.as_bytes()[..split].to_vec(), array.as_bytes()[split..].to_vec()], "+OK\r\n"),
         (array.as_bytes()[..].chunks(7).map(<[u8]>::to_vec).collect(), "+OK\r\n"),
         (vec![format!("HELLO 3 AUTH ann {secret}\r\n").into_bytes()], "%7"),
-        (vec![format!("AUTH nobody {secret}\r\n").into_bytes()], "-WRONGPASS"),
+        (vec![format!("AUTH missing {secret}\r\n").into_bytes()], "-WRONGPASS"),
         (vec![format!("AUTH a b {secret}\r\n").into_bytes()], "-ERR syntax"),
         (vec![format!("ACL SETUSER bob on >{secret} ~* +@all\r\n").into_bytes()], "+OK\r\n"),
         (vec![format!("CONFIG SET requirepass {secret}\r\n").into_bytes()], "+OK\r\n"),

@@ -31,8 +31,8 @@ fn it_is_ready_while_enough_nodes_are_reached() {
     let mut first = RedisServer::start().expect("redis-server");
     let second = RedisServer::start().expect("redis-server");
     let closed = ClosedPort::take().expect("a port");
-    let nobody = format!("{} name=nobody", closed.address());
-    let nodes = [format!("{} name=first", first.tcp()), format!("{} name=second", second.tcp()), nobody];
+    let closed_node = format!("{} name=closed", closed.address());
+    let nodes = [format!("{} name=first", first.tcp()), format!("{} name=second", second.tcp()), closed_node];
     let args =
         ["serve", "--listen", "127.0.0.1:0", "--workers", "2", "--metrics", "127.0.0.1:0", "--reconnect-max", "50ms"];
     let nodes: Vec<&str> = nodes.iter().flat_map(|node| ["--node", node]).collect();
@@ -42,11 +42,11 @@ fn it_is_ready_while_enough_nodes_are_reached() {
         wait_until("it says so", LIMIT, || Ok(readyz(address)? == (status.to_owned(), body.to_owned()))).expect("so");
     };
     // Without any request, nodes are dialled all the same.
-    is_so("200", "ready\nnobody is not reached\n");
+    is_so("200", "ready\nclosed is not reached\n");
     first.kill().expect("it ends");
-    is_so("503", "too few nodes: 1 of 3 are reached, 2 are needed\nfirst is not reached\nnobody is not reached\n");
+    is_so("503", "too few nodes: 1 of 3 are reached, 2 are needed\nfirst is not reached\nclosed is not reached\n");
     first.restart().expect("it starts");
-    is_so("200", "ready\nnobody is not reached\n");
+    is_so("200", "ready\nclosed is not reached\n");
     proxy.end();
 }
 

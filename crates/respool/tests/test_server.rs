@@ -174,7 +174,7 @@ fn a_crowd_of_blocked_clients_times_out_together() {
     let mut other = connect(&server);
     server.clock().advance(ms(1_000));
     assert_eq!(server.blocked_clients(), 0);
-    assert_eq!(ask(&mut other, "RPUSH l a"), ":1", "a later request finds nobody waiting");
+    assert_eq!(ask(&mut other, "RPUSH l a"), ":1", "a later request finds no waiting client");
     crowd.iter_mut().for_each(|client| assert_eq!(client.reply().expect("a reply"), b"*-1\r\n"));
     assert_eq!(server.database(0).get("l"), Some(Stored::List(vec![b"a".to_vec()])));
 }
@@ -368,7 +368,7 @@ fn a_server_that_is_dropped_waits_for_no_client() {
         assert_eq!(client.read_to_close().expect("an end"), b"");
     }
     let address = Address::Tcp(address.parse().expect("an address"));
-    assert!(Client::connect(&address).is_err(), "nobody listens there");
+    assert!(Client::connect(&address).is_err(), "nothing listens there");
 }
 
 #[test]
@@ -513,7 +513,7 @@ fn connections_are_closed_and_refused() {
     for client in [&mut other, &mut waiting] {
         assert_eq!(client.read_to_close().expect("an end"), b"");
     }
-    assert_eq!(ask(&mut connect(&server), "RPUSH l a"), ":1", "nobody waits any more");
+    assert_eq!(ask(&mut connect(&server), "RPUSH l a"), ":1", "no client waits any more");
 }
 
 #[test]

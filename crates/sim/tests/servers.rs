@@ -117,7 +117,7 @@ fn what_was_sent_before_a_close_comes_or_does_not() {
         } else {
             world.hang_up(first)
         }
-        assert_eq!(replies(&mut world, 10 * MS), [], "nobody is told");
+        assert_eq!(replies(&mut world, 10 * MS), [], "no client is told");
         let expected = if is_closed { ":0\r\n" } else { ":1\r\n" };
         assert_eq!(ask(&mut world, second, &["LLEN", "k"]), expected);
         let journal = world.take_journal();

@@ -349,7 +349,7 @@ impl State {
             ],
             State::Refused => vec![
                 say(&set(PART), ok).writes(PART, 0),
-                locally("AUTH nobody wrong", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"),
+                locally("AUTH missing wrong", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"),
                 say(&format!("SET {key} {} EX 60 GET", value(PART + 1)), &*first).or(nothing).writes(PART + 1, 0),
                 locally("SELECT nonsense", "-ERR value is not an integer or out of range\r\n"),
                 say(&get, bulk(&value(PART + 1))).or(nothing).or(&*first),

@@ -26,7 +26,7 @@ const ODD: &[&str] = &[
     "+select|1", "+SELECT|0", "+get|A|b", "+config|get|x", "+nothing|x|y", "+a|b|c", "-select|0", "-config|get|x", "%", "%~a",
     "%R", "%RR~a", "%RWR~a", "%x~a", "%rw~*", "%R~*", "%W~*", "%WR~w*", "~a b", "&a b", "~", "&", "%R~", "#", "!", "#zz", "!0",
     "(", ")", "()", "( )", "(on)", "(nopass)", "(~a", "+get)", "(+get ~a) ", "((+get))", "('+get' \"~a\")", "(\"+get)",
-    "(+get|x %R~q)", "(+@all -@write ~* &*)", "(%z~a)", "(+nothing)", "(\"\")", "<nobody", "~*x", "&*x", "+debug|object",
+    "(+get|x %R~q)", "(+@all -@write ~* &*)", "(%z~a)", "(+nothing)", "(\"\")", "<missing", "~*x", "&*x", "+debug|object",
     "on\0x", "+get\0x", "~a\0b", ">\0", "~*\0x", "(~a\0b)", "-@all\0", "\t", "+@read\t", "~\r\n",
 ];
 const HASH: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";

@@ -317,7 +317,7 @@ mod tests {
             let (mut ours, mut theirs) = pair();
             ours.stream().set_nodelay(true).unwrap();
             assert_eq!(ours.write(b"0123456789").unwrap(), 10);
-            ours.stream().write_all(b"\x17\x03\x03\x00\x20 this was never encrypted by anybody").unwrap();
+            ours.stream().write_all(b"\x17\x03\x03\x00\x20 this was never encrypted at all").unwrap();
             let (seen, error) = read_all(&mut theirs, piece);
             assert_eq!((&seen[..], error.kind()), (&b"0123456789"[..], io::ErrorKind::InvalidData), "{piece}: {error}");
         }

@@ -395,7 +395,7 @@ mod tests {
             ("CLIENT LIST ID", Err("-ERR syntax error\r\n")),
             ("CLIENT LIST ID x", Err("-ERR Invalid client ID\r\n")),
             ("CLIENT LIST ID 1 x", Err("-ERR Invalid client ID\r\n")),
-            ("CLIENT LIST USER nobody", Err("-ERR No such user 'nobody'\r\n")),
+            ("CLIENT LIST USER missing", Err("-ERR No such user 'missing'\r\n")),
             ("CLIENT LIST FLAGS NZ", Err("-ERR Unknown flags found in the provided filter: NZ\r\n")),
             ("CLIENT KILL FLAGS ", Err("-ERR Unknown flags found in the provided filter: \r\n")),
             ("CLIENT LIST NOSUCH x", Err("-ERR syntax error\r\n")),

@@ -110,7 +110,7 @@ mod tests {
         let mut visits = Visits::default();
         for (name, turn) in [("first", 7), ("second", 7), ("third", 6)] {
             let said = said.clone();
-            visits.expect(Visit::new(move |_| said.send(name).expect("somebody listens")), turn);
+            visits.expect(Visit::new(move |_| said.send(name).expect("the receiver is open")), turn);
         }
         assert_eq!(visits.take_ready(7).len(), 1, "the third came in another turn");
         let ready = visits.take_ready(8);

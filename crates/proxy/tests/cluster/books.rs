@@ -322,7 +322,7 @@ impl Books {
     /// A node has been asked for something: was it asked for there, and so?
     fn check_execution(&self, number: u64, execution: &Execution, epochs: &[Settings], at_seats: &[usize]) {
         let context = &self.context;
-        let Some(asked) = self.asked.get(&number) else { panic!("{context}: nobody has asked {execution:?}") };
+        let Some(asked) = self.asked.get(&number) else { panic!("{context}: no client has asked {execution:?}") };
         assert_eq!(execution.database, asked.database, "{context}: {execution:?} of {asked:?}");
         let words: Vec<String> =
             execution.args.as_args().iter().map(|w| String::from_utf8_lossy(w).into_owned()).collect();
@@ -494,7 +494,7 @@ impl Books {
                     || self.gone_waiters.iter().any(is_gone)
             };
             let excused = pops.iter().filter(is_excused).count();
-            assert!(orphaned <= excused, "an element was taken and nobody has got it: {about}");
+            assert!(orphaned <= excused, "an element was taken and reached no client: {about}");
             self.seen.orphaned += orphaned as u64;
             self.seen.returned += returned as u64;
         }

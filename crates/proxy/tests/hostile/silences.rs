@@ -118,7 +118,7 @@ fn who_waits_for_a_connection_is_told_that_its_node_is_silent() {
         bench.turn(|_| ());
         bench.connect();
     }
-    assert!(bench.closed.contains(&silent), "nobody waits there yet, so its node owes a reply");
+    assert!(bench.closed.contains(&silent), "no request waits there yet, so its node owes a reply");
     let told = bench.heard(client);
     assert!(told.starts_with("-ERR node node-0 did not answer within 500 ms"), "{told:?}");
     assert_eq!(bench.worker.remains(), [("clients", 1)], "nothing is owed");

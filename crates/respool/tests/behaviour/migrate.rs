@@ -151,7 +151,7 @@ fn errors_are_those_of_redis() -> io::Result<()> {
         format!("MIGRATE 127.0.0.1 {target} a 0 1000 AUTH nonsense"),
         format!("MIGRATE 127.0.0.1 {guarded} a 0 1000"),
         format!("MIGRATE 127.0.0.1 {guarded} a 0 1000 AUTH nonsense"),
-        format!("MIGRATE 127.0.0.1 {guarded} a 0 1000 AUTH2 nobody pw"),
+        format!("MIGRATE 127.0.0.1 {guarded} a 0 1000 AUTH2 missing pw"),
         format!("MIGRATE 127.0.0.1 {silent} a 0 50"),
         format!("MIGRATE 127.0.0.1 {closes} a 0 1000"),
         "EXISTS a".to_owned(),

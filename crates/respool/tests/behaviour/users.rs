@@ -44,7 +44,7 @@ fn a_password_is_asked_for_with_the_texts_of_redis() -> io::Result<()> {
         &["HELLO", "3", "AUTH", "default", "wrong"],
         &["AUTH", "wrong"],
         &["AUTH", "default", "wrong"],
-        &["AUTH", "nobody", "secret"],
+        &["AUTH", "missing", "secret"],
         &["AUTH", "a", "b", "c"],
         &["AUTH"],
         &["RESET"],
@@ -138,15 +138,15 @@ fn users_may_do_what_their_rules_say_in_the_words_of_redis() -> io::Result<()> {
         &["ACL", "SETUSER", "a b"],
         &["ACL", "SETUSER", "x", "(", "~a"],
         &["ACL", "DELUSER", "default"],
-        &["ACL", "DELUSER", "nobody"],
-        &["ACL", "GETUSER", "nobody"],
+        &["ACL", "DELUSER", "missing"],
+        &["ACL", "GETUSER", "missing"],
         &["ACL", "USERS"],
         &["ACL", "DRYRUN", "app", "GET", "x"],
         &["ACL", "LOAD"],
         &["ACL", "SAVE"],
         &["ACL", "GENPASS", "0"],
         &["ACL", "CAT", "nothing"],
-        &["CLIENT", "KILL", "USER", "nobody"],
+        &["CLIENT", "KILL", "USER", "missing"],
         &["AUTH", "app", "wrong"],
         &["AUTH", "app", "two"],
         &["ACL", "WHOAMI"],
@@ -377,7 +377,7 @@ fn no_password_is_ever_shown() -> io::Result<()> {
     let (mut proxy, directory) = with_file(&text, &node, &[])?;
     let (mut admin, mut app) = (proxy.client()?, proxy.client()?);
     let mut seen = String::new();
-    for request in [&["AUTH", "nobody", CANARY][..], &["HELLO", "3", "AUTH", "nobody", CANARY], &["AUTH", CANARY]] {
+    for request in [&["AUTH", "missing", CANARY][..], &["HELLO", "3", "AUTH", "missing", CANARY], &["AUTH", CANARY]] {
         seen += &String::from_utf8_lossy(&admin.command(request)?);
     }
     app.command(&["AUTH", "app", CANARY])?;

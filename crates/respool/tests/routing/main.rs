@@ -550,7 +550,7 @@ fn one_node_can_be_asked_about_itself() {
         assert_eq!(ask(&mut client, &format!("PROXY NODE own-{number} DBSIZE")), ":0\r\n");
     }
     for (words, reply) in [
-        ("PROXY NODE nobody INFO", "-ERR there is no node 'nobody'; PROXY SHOW NODES names them\r\n"),
+        ("PROXY NODE missing INFO", "-ERR there is no node 'missing'; PROXY SHOW NODES names them\r\n"),
         ("PROXY NODE own-0 SET k v", "-ERR SET is not for a single node: send it without PROXY NODE\r\n"),
         ("PROXY NODE own-0 SELECT 1", "-ERR SELECT is not for a single node: send it without PROXY NODE\r\n"),
         ("PROXY NODE own-0 BLPOP k 0", "-ERR BLPOP is not for a single node: send it without PROXY NODE\r\n"),
@@ -573,7 +573,7 @@ fn one_node_can_be_asked_about_itself() {
 fn what_is_slow_often_or_big_is_seen() {
     let served = Served::with("slow_log_threshold = \"20ms\"\nsample_every = 1\nmetrics = \"127.0.0.1:0\"\n");
     let mut client = served.client();
-    assert_eq!(ask(&mut client, "CLIENT SETNAME somebody"), "+OK\r\n");
+    assert_eq!(ask(&mut client, "CLIENT SETNAME named"), "+OK\r\n");
     let big = "x".repeat(20_000);
     client.command(&["SET", "big", &big]).expect("a reply");
     for n in 0..300 {
@@ -589,7 +589,7 @@ fn what_is_slow_often_or_big_is_seen() {
     until(|| ask(&mut client, "GET hot") == "$-1\r\n" && ask(&mut client, "PROXY SLOWLOG LEN") != ":0\r\n")
         .expect("slow");
     let log = ask(&mut client, "PROXY SLOWLOG GET");
-    for part in ["GET hot", "somebody", "queue_us", "upstream_us", "total_us", "own-"] {
+    for part in ["GET hot", "named", "queue_us", "upstream_us", "total_us", "own-"] {
         assert!(log.contains(part), "{part}: {log}");
     }
     let hot = ask(&mut client, "PROXY SHOW HOTKEYS");

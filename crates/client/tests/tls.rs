@@ -145,8 +145,8 @@ fn check_large_values(large_from: Option<usize>) {
 fn a_certificate_that_is_not_right_is_refused_and_why() {
     let authority = Authority::new();
     let (server, port) = redis(&authority, "127.0.0.1", &["--tls-auth-clients", "no"]);
-    let stranger = Authority::new();
-    let why = refusal(port, trusting(&stranger));
+    let other_authority = Authority::new();
+    let why = refusal(port, trusting(&other_authority));
     assert!(why.contains("of no authority that is trusted here"), "{why}");
     let why = refusal(port, trusting(&authority).server_name("db.example"));
     assert!(why.contains("is not for db.example: its names are"), "{why}");
@@ -165,7 +165,7 @@ fn a_certificate_that_is_not_right_is_refused_and_why() {
     assert!(why.contains("the server does not speak TLS at this port"), "{why}");
     answers.join().unwrap();
     // What is said explicitly is done.
-    for tls in [trusting(&authority), Tls::new().insecure(), trusting(&stranger).insecure()] {
+    for tls in [trusting(&authority), Tls::new().insecure(), trusting(&other_authority).insecure()] {
         Client::with_config(config(port, tls)).call::<()>(cmd("PING")).wait().unwrap();
     }
     let url = format!("rediss://127.0.0.1:{port}?ca_file={}", authority.path("ca.crt").display());
@@ -188,14 +188,14 @@ fn a_server_that_wants_a_certificate_gets_it() {
     let authority = Authority::new();
     let (_server, port) = redis(&authority, "127.0.0.1", &[]);
     authority.write("app", &authority.issue("", "app"));
-    let stranger = Authority::new();
-    stranger.write("app", &stranger.issue("", "app"));
+    let other_authority = Authority::new();
+    other_authority.write("app", &other_authority.issue("", "app"));
     let of = |whose: &Authority| trusting(&authority).certificate_files(whose.path("app.crt"), whose.path("app.key"));
     let client = Client::with_config(config(port, of(&authority).unwrap()));
     client.call::<()>(cmd("SET").key("k").arg("v")).wait().unwrap();
     let why = refusal(port, trusting(&authority));
     assert!(why.contains("demands a certificate of the client"), "{why}");
-    let why = refusal(port, of(&stranger).unwrap());
+    let why = refusal(port, of(&other_authority).unwrap());
     assert!(why.contains("does not trust the client's certificate") || why.contains("alert"), "{why}");
 }
 

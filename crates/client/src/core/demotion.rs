@@ -86,7 +86,7 @@ mod tests {
     fn a_connection_is_ended_for_refusals_once_in_a_pause() {
         let pause_us = DEMOTION_PAUSE.as_micros() as u64;
         let mut demotion = Demotion::default();
-        assert!(demotion.note(1, true, 10), "nobody waits");
+        assert!(demotion.note(1, true, 10), "no call waits");
         assert!(!demotion.note(2, true, 9 + pause_us), "it is soon again");
         assert!(!demotion.note(2, false, 10 + pause_us), "others wait");
         assert!(!demotion.note(2, false, 8 + 2 * pause_us));

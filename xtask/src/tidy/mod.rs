@@ -12,6 +12,7 @@ mod hazards;
 mod ids;
 mod pages;
 mod purity;
+mod rust_pieces;
 mod shape;
 mod text;
 mod words;

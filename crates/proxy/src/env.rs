@@ -1,7 +1,8 @@
 //! What every feature of a worker may use: time, settings, users, clients, connections to nodes, and requests under way.
 //!
-//! No state of a feature is here, and no method of `Env` reaches any. Features have theirs in fields of `Worker`, which hands
-//! them the environment.
+//! No machine of a feature is here: features have theirs in fields of `Worker`, which hands them the environment. A few values that features set
+//! are, because the layers that every request passes read them and name no feature: a pause, quotas, learnt commands, work in slices
+//! (ARCHITECTURE.md lists them).
 
 use crate::command_log::log::CommandLog;
 use crate::config::Config;

@@ -96,7 +96,7 @@ impl Users {
         self.epoch
     }
 
-    /// The same users as the snapshot that follows `before`. Who was there by the same name is the same user still.
+    /// The same users as the snapshot that follows `before`. A user that was there by the same name is the same user still.
     #[must_use]
     pub fn following(self, before: &Self) -> Self {
         let epoch = before.epoch + 1;

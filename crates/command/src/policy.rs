@@ -73,7 +73,7 @@ pub enum Lane {
     Pinned,
     /// May wait on the server, and would make all requests behind it wait.
     Blocking,
-    /// Changes subscriptions, or publishes to those who have some.
+    /// Changes subscriptions, or publishes to subscribers.
     Push,
     /// About the session or Respool itself: never goes upstream.
     Local,

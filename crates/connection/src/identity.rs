@@ -39,7 +39,7 @@ pub struct Identity {
     pub database: u32,
     /// The dialect.
     pub protocol: Protocol,
-    /// Who we are to the node.
+    /// The credentials at the node.
     pub credentials: Option<Arc<Credentials>>,
     /// The whole request by which the node is to tell of changed keys, if it is.
     pub tracking: Option<Arc<[u8]>>,

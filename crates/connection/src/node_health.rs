@@ -1,4 +1,4 @@
-//! Whether a node is of use to those who share its connections: what is evidence against it, what heals it, and when it is tried
+//! Whether a node is of use to the clients that share its connections: what is evidence against it, what heals it, and when it is tried
 //! again.
 //!
 //! ```text
@@ -178,7 +178,7 @@ impl<K: Copy + PartialEq> NodeHealth<K> {
         &self.dials.why
     }
 
-    /// Why who wants a new connection is told so at once instead of waiting for it.
+    /// Why a request for a new connection is refused at once instead of waiting for it.
     pub fn refuses(&self, key: K, now_us: u64) -> Option<Refusal<'_>> {
         if (self.is_down() || self.is_full) && !self.dials.is_over(now_us) {
             return Some(Refusal { why: &self.dials.why, words: None });

@@ -3,7 +3,7 @@
 use crate::{ConnId, Machine};
 use std::fmt::{Display, Formatter};
 
-/// Who is at the other end of an accepted connection, as text for `CLIENT LIST` and logs.
+/// The peer of an accepted connection, as text for `CLIENT LIST` and logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peer {
     /// `ip:port`, `[ip]:port`, or the socket's path and `:0` as Redis shows unix sockets.
@@ -65,7 +65,7 @@ pub enum ServiceAction<Mail> {
         /// What it gets.
         mail: Mail,
     },
-    /// Stop accepting; the sockets that listen are closed. Who is in the middle of a TLS handshake may still come.
+    /// Stop accepting; the sockets that listen are closed. A client in the middle of a TLS handshake may still be accepted.
     StopAccepting,
     /// Leave the loop after this turn's writes, and after those connections have heard that were to be finished.
     Exit,

@@ -409,7 +409,7 @@ impl Execute for Engine {
     fn expire_due(&mut self, now: Millis) {
         if self.open_databases > 0 && self.keyspace.may_sweep() {
             let at = self.enter(now);
-            // As in Redis, a key is there to the end of the millisecond of its deadline for who asks for it.
+            // As in Redis, a key is there to the end of the millisecond of its deadline for a request that asks for it.
             self.keyspace.sweep_all(at.saturating_add(1));
         }
     }

@@ -75,7 +75,7 @@ impl ListenerHandle {
         Ok(Self { socket: self.socket.try_clone()?, file, has_ended })
     }
 
-    /// Has a TCP socket listen no more, so that its address is free for another at once. Who waits in its queue is disconnected. Its worker
+    /// Has a TCP socket listen no more, so that its address is free for another at once. Connections in its queue are reset. Its worker
     /// closes it with [`crate::MailSender::close_ended`]: until then it listens where the system does not know this, which is an error.
     pub fn end(&self) -> io::Result<()> {
         self.has_ended.store(true, Ordering::SeqCst);
@@ -296,7 +296,7 @@ impl ControlSocket {
     }
 }
 
-/// Who connects to a [`ControlSocket`], one after the other.
+/// The connections to a [`ControlSocket`], one after the other.
 #[derive(Debug)]
 pub struct Callers {
     listener: StdUnixListener,

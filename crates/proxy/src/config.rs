@@ -246,7 +246,7 @@ pub struct Config {
     /// Whether the nodes are nothing but engines of this process that share the keys of one server: the worker then answers for
     /// the server what concerns it as a whole (CONFIG, DEBUG, SHUTDOWN).
     pub is_server: bool,
-    /// Whether all clients are workers of this process, which have asked already who may do what.
+    /// Whether all clients are workers of this process, which have checked rights already.
     pub trusts_clients: bool,
     /// What holds for subscriptions.
     pub subscriptions: SubscriptionTerms,

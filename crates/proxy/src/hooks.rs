@@ -129,7 +129,7 @@ pub enum Event {
     Ordered {
         /// The order as it was given.
         order: String,
-        /// Who gave it.
+        /// The operator or client that gave it.
         client: String,
     },
 }

@@ -66,7 +66,7 @@ impl Display for ClientNumber {
     }
 }
 
-/// Who asked, for answers that take their time.
+/// The client and place of a reply that takes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asker {
     pub(crate) session: ClientHandle,

@@ -14,7 +14,7 @@ pub const WINDOW_MIN: usize = 8;
 /// outstanding. A hundred clients that pipeline and do not read have 100 MB held at most then.
 pub const FIRST_REPLY_BYTES: u32 = 32 * 1024;
 
-/// Replies that are smaller than expected lower what is expected by this divisor at most: who had a window full of small
+/// Replies that are smaller than expected lower what is expected by this divisor at most: a client that had a window full of small
 /// ones may have so many times as many outstanding next.
 pub const REPLIES_FALL_DIVISOR: u32 = 16;
 
@@ -45,7 +45,7 @@ pub const CLASSES_MAX: usize = 64;
 /// How often MULTI is tried for one transaction: once, unless its connection ends meanwhile.
 pub const TRIALS_MAX: u8 = 3;
 
-/// For how long a connection on which MULTI was refused is not tried again for those who wait.
+/// For how long a connection on which MULTI was refused is not tried again for queued requests.
 pub const LOOK_AGAIN_US: u64 = 1_000_000;
 
 /// Nodes that are asked, one after the other, whether they have a database. One that is known to be down is not asked, so more
@@ -292,7 +292,7 @@ pub const PUSH_CHECK_US: u64 = 250_000;
 /// there and busy keeps it as long as any other connection: what it publishes in the end would be lost otherwise.
 pub const PUSH_SILENT_US_MAX: u64 = 400_000;
 
-/// Bytes of one subscriber's outbox beyond which further messages wait in its backlog, where all who wait for a message
+/// Bytes of one subscriber's outbox beyond which further messages wait in its backlog, where all subscribers that wait for a message
 /// share it.
 pub const PUSH_OUTBOX_BYTES: usize = 64 * 1024;
 

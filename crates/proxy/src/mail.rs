@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub enum Mail {
     /// Stop accepting, answer what has been asked, then end.
     Drain,
-    /// Stop accepting, since another process does; serve those who are there until the drain's time is over, then drain.
+    /// Stop accepting, since another process does; serve connected clients until the drain's time is over, then drain.
     Retire,
     /// End at once.
     Stop,

@@ -28,11 +28,11 @@ pub fn set_up() {
     // Large pieces have an arena, made for the first of them. It leaves nothing to the threads if there are none by then. The
     // piece is not touched, so it costs no memory.
     drop(black_box(Vec::<u8>::with_capacity(black_box(LARGE_BYTES))));
-    // Without them memory is given back by who frees some more.
+    // Without them memory is given back by threads that free some more.
     let _ = background_thread::write(true);
 }
 
-/// Gives what is free back to the system, or leaves that to who is about to.
+/// Gives what is free back to the system, or leaves that to the thread that is about to.
 pub fn give_back() {
     static GIVING: Mutex<()> = Mutex::new(());
     let Ok(_giving) = GIVING.try_lock() else { return };

@@ -244,7 +244,7 @@ fn run(job: &Job, tell_opened: TellOpened) -> Result<(), Failure> {
         }
         statsd = crate::admin::statsd::start(&control.settings().admin.statsd, &control, sent)?;
         control.enter(Phase::Serving);
-        // Who started it waits for them.
+        // The thread that started it waits for them.
         let _ = tell_opened.send((opened.addresses.iter().flatten().cloned().collect(), instances));
         Ok(())
     });

@@ -31,7 +31,7 @@ pub enum Phase {
     Serving,
     /// Clients are accepted and served, but `/readyz` fails: the drain begins after `drain_delay`.
     Leaving,
-    /// Another process accepts the new clients; those who are here are served for at most the drain timeout.
+    /// Another process accepts the new clients; connected ones are served for at most the drain timeout.
     Retiring,
     /// No new clients; replies still owed are sent, for at most the drain timeout.
     Draining,

@@ -6,7 +6,7 @@
 //!   name at the node --- the first route that leads its client there --> what that client calls it
 //! ```
 //!
-//! What nodes are asked for a pattern may match more than the client's own pattern does: who gets a message is decided by the
+//! What nodes are asked for a pattern may match more than the client's own pattern does: the receivers of a message are decided by the
 //! name that the client has for its channel.
 
 use respool_command::glob::{self, Rest};

@@ -101,7 +101,7 @@ impl DeadNode {
     }
 }
 
-/// Who answers what only reads.
+/// What answers requests that only read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reads {
     /// The node that has the key.
@@ -236,7 +236,7 @@ pub struct Route {
     pub pool: usize,
     /// What keys are called there.
     pub rewrite: Rewrite,
-    /// Who answers what only reads.
+    /// What answers requests that only read.
     pub reads: Reads,
     /// What becomes of requests to a node that is down; `None`: what the pool says.
     pub dead_node: Option<DeadNode>,

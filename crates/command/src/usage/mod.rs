@@ -32,7 +32,7 @@ impl Usage {
         Arguments::of(self.args)
     }
 
-    /// Whether it changes what holds for its connection from then on: who it is, what it is told, how it is answered. A
+    /// Whether it changes what holds for its connection from then on: its user, what it is told, how it is answered. A
     /// client that shares a connection among callers cannot let one of them do so.
     pub const fn changes_connection(&self) -> bool {
         !self.changes.is_empty()

@@ -7,7 +7,7 @@
 //!
 //! | held for | while | at most | of |
 //! |---|---|---|---|
-//! | replies | replies are outstanding, none has come since the last write, and senders are many: sixteen whose requests are outstanding, or eight who usually share a write | 1 ms | [`FlushPolicy::Immediate`] |
+//! | replies | replies are outstanding, none has come since the last write, and senders are many: sixteen whose requests are outstanding, or eight that usually share a write | 1 ms | [`FlushPolicy::Immediate`] |
 //! | arrivals | two more requests are expected within the delay | the delay that is set, half of the time that requests wait at the node, a sixteenth of the client's gap | [`FlushPolicy::Adaptive`] |
 //! | clients | four clients or more are about to send again, and fewer requests are queued than usual | 200 us, half a round trip | [`FlushPolicy::Immediate`] |
 //!

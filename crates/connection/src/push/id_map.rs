@@ -1,4 +1,4 @@
-//! A small table from dense numbers to small values: who subscribes to a channel, what a client subscribes to, what a
+//! A small table from dense numbers to small values: the subscribers of a channel, what a client subscribes to, what a
 //! node has been told.
 //!
 //! Ten million pairs of client and channel are two numbers each, so a pair must not cost a pointer or a node of a tree. One

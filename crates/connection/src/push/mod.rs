@@ -1,4 +1,4 @@
-//! Subscriptions of many over one connection: who wants which channel, what the server was told and has acknowledged, and what it
+//! Subscriptions of many over one connection: which client wants which channel, what the server was told and has acknowledged, and what it
 //! pushes.
 //!
 //! A [`Registry`](registry::Registry) knows subscribers by numbers and channels by names; a [`NodeLedger`](node_ledger::NodeLedger) says

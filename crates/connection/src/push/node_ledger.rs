@@ -1,4 +1,4 @@
-//! What one node has been told to send on a worker's push lane, what it has acknowledged, and who waits for that.
+//! What one node has been told to send on a worker's push lane, what it has acknowledged, and which orders wait for that.
 //!
 //! A node acknowledges channel by channel in the order it was told, so the n-th acknowledgement belongs to the n-th
 //! *order* of the connection and to nothing else. Orders are numbered; a channel is confirmed by the order that told of it
@@ -105,7 +105,7 @@ pub struct NodeLedger<P> {
     alone: Vec<(Kind, u32)>,
     /// What is still to be told of what was there before the connection was.
     restoring: Option<(usize, u32)>,
-    /// Those who wait for an order to be acknowledged, the next first.
+    /// Waiters for an order to be acknowledged, the next first.
     waiting: BinaryHeap<Reverse<(u64, P)>>,
     /// Requests that wait for what has not been written.
     unwritten: Vec<P>,
@@ -113,7 +113,7 @@ pub struct NodeLedger<P> {
     unwritten_patterns: Vec<P>,
     /// One of them needs an answer of the node behind this order.
     mark_behind: Option<u64>,
-    /// Those who wait for everything to be restored.
+    /// Waiters for everything to be restored.
     stranded: Vec<P>,
 }
 

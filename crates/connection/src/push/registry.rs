@@ -1,4 +1,4 @@
-//! Who subscribes to what, for channels of one kind.
+//! Subscribers by channel, for channels of one kind.
 //!
 //! A channel has a number as long as it is needed; clients and nodes are told of by numbers, so that the name lies in
 //! memory once. The names are found by a keyed hash whose seed is given, so a peer cannot choose names that collide.
@@ -14,7 +14,7 @@ use std::hint::black_box;
 struct Channel {
     name: Name,
     hash: u32,
-    /// Who must not forget its number although there is no subscriber: commands that nodes have not acknowledged, replies not made.
+    /// What still needs its number although there is no subscriber: commands that nodes have not acknowledged, replies not made.
     holds: u32,
     subscribers: IdTable<()>,
 }
@@ -146,7 +146,7 @@ impl Registry {
         self.channels.get(id as usize).map_or(0, |channel| channel.subscribers.len())
     }
 
-    /// All who subscribe, in no order.
+    /// All subscribers, in no order.
     pub fn subscribers(&self, id: u32) -> impl Iterator<Item = u32> + '_ {
         self.channels.get(id as usize).into_iter().flat_map(|channel| channel.subscribers.ids())
     }

@@ -41,7 +41,7 @@ pub enum Phase {
     Idle,
     /// A dial is under way; requests wait in the outbox.
     Dialing,
-    /// The node is being told who we are and what we want; requests wait in the outbox.
+    /// The handshake is under way; requests wait in the outbox.
     Shaking(Handshake),
     /// Requests flow.
     Ready,

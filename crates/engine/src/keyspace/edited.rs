@@ -17,7 +17,7 @@ impl Changed {
     }
 }
 
-/// What an edit of a value says, and what it has changed: one that changed nothing is none to those who want to know.
+/// What an edit of a value says, and what it has changed: one that changed nothing is none to watchers and trackers.
 pub(crate) struct Edited<R> {
     pub(super) said: R,
     pub(super) changed: Changed,

@@ -4,7 +4,7 @@
 //! transaction is to run. Once a key has changed, it has no watchers: those that it had are stale for good, so a key that is
 //! written over and over costs its watchers once.
 //!
-//! Those who move keys elsewhere watch them as well, under numbers of their own. They also have to know of changes that are none for
+//! Migrations of keys watch them as well, under numbers of their own. They also have to know of changes that are none for
 //! `WATCH`, such as those of a stream's groups: what they have serialised is no longer what there is.
 
 use std::collections::{BTreeMap, BTreeSet};

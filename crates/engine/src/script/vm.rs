@@ -334,7 +334,7 @@ impl<'l> World<'l> {
         })
     }
 
-    /// Writes the reply of a script that has run through. Others may be served meanwhile, who do not touch it before that has ended.
+    /// Writes the reply of a script that has run through. Other requests may be executed meanwhile, which do not touch it before that has ended.
     fn write(&self, exchange: &Exchange, value: &Value, protocol: Protocol) -> Result<()> {
         let mut answer = exchange.answer.borrow_mut();
         answer.clear();

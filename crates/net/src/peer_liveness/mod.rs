@@ -2,7 +2,7 @@
 //!
 //! TCP_USER_TIMEOUT gives a connection up that makes no progress, and a peer that does not read makes none: behind a full
 //! window it is taken for dead however often its kernel says that it is alive. So it is not set for nodes, and taken back
-//! for clients, who may well pause. Instead the
+//! for clients, which may well pause. Instead the
 //! loop asks its own kernel about connections to which something was written and from which nothing comes. One that has
 //! sent something, or has asked whether there is room now, and has heard no acknowledgement of any kind since, is in
 //! doubt; if that goes on for as long as the timeout says, although it was sent again, the peer has vanished.

@@ -1,4 +1,4 @@
-//! Who a client is, by its certificate.
+//! The name of a client, by its certificate.
 
 use super::certificate::{DNS, EMAIL, Malformed, URI, alternative_names, common_names};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! TLS: what a listener shows and demands, what a dial shows and demands, and who a client's certificate says it is.
+//! TLS: what a listener shows and demands, what a dial shows and demands, and the name in a client's certificate.
 //!
 //! Everything here is made from PEM texts that the caller has read, holds for new connections only, and can be replaced
 //! while connections are open. One provider of cryptography is named everywhere; the process' default is never asked for.

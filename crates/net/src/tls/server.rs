@@ -33,7 +33,7 @@ pub struct ServerTls {
     pub client_revocations_pem: Option<Vec<u8>>,
     /// Whether clients are asked for one.
     pub clients: ClientCertificates,
-    /// Which name of a client's certificate says who it is.
+    /// Which name of a client's certificate is its user.
     pub identity: Option<IdentityRule>,
     /// How long a handshake may take.
     pub handshake_timeout: Duration,
@@ -112,7 +112,7 @@ impl Current {
         Ok(TlsSocket::new(stream, session.into()))
     }
 
-    /// Who the peer of a finished handshake is.
+    /// The name of the peer of a finished handshake.
     pub(crate) fn identify(&self, socket: &TlsSocket) -> Result<Option<String>, IdentityError> {
         match (&self.identity, socket.peer_certificate()) {
             (Some(rule), Some(certificate)) => rule.name_in(certificate),

@@ -14,7 +14,7 @@ use crate::limits::CLIENT_BYTES_PER_TURN;
 use respool_connection::ConnId;
 use std::collections::VecDeque;
 
-/// Who is read although no new edge came.
+/// Connections that are read although no new edge came.
 #[derive(Debug, Default)]
 pub(super) struct ReadQueue {
     pub(super) nodes: Vec<ConnId>,

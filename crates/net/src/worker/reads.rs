@@ -100,7 +100,7 @@ mod tests {
     struct Reader {
         accepted: u32,
         small: UnixStream,
-        /// Who was read in each turn, and how many bytes of it.
+        /// The connections that were read in each turn, and how many bytes of each.
         turns: Vec<Vec<(usize, usize)>>,
         left: usize,
         actions: Vec<Action<ServiceAction<()>>>,

@@ -49,7 +49,7 @@ impl<M: Service> Worker<M> {
         }
     }
 
-    /// A handshake is over: the client may come in, if its certificate says plainly who it is.
+    /// A handshake is complete: the client is accepted, if its certificate names it plainly.
     fn welcome(&mut self, place: usize) {
         let Some(shaking) = self.handshakes.take(place) else { return };
         let mut peer = shaking.peer;

@@ -56,7 +56,7 @@ pub(crate) struct Wanted {
     pub(super) what: NodeOrder,
     /// Nodes and pools; none: all nodes.
     pub(super) names: Vec<String>,
-    /// Who gave it, for the log.
+    /// The operator or client that gave it, for the log.
     pub(super) by: String,
 }
 
@@ -119,7 +119,7 @@ impl Inquiry {
         Some(Arc::new(Self { asks: Asks::All(queries), joint, on_end }))
     }
 
-    /// Puts an order for these nodes and pools to one worker. `by`: who gives it, for the log.
+    /// Puts an order for these nodes and pools to one worker. `by`: the operator or client that gives it, for the log.
     pub fn order(what: NodeOrder, names: Vec<String>, by: String, on_end: OnEnd) -> Arc<Self> {
         let joint = Mutex::new(Joint { awaited: 1, ..Joint::default() });
         Arc::new(Self { asks: Asks::Order(Wanted { what, names, by }), joint, on_end })

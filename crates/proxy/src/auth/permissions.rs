@@ -1,4 +1,4 @@
-//! Who a client is, and what of its requests it may make.
+//! The user of a client, and which of its requests are allowed.
 //!
 //! ```text
 //!               the default user needs no password             its user may not do everything
@@ -128,7 +128,7 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// Disconnects clients that have not said who they are in time, and reads those again that had asked for too much: each that
+    /// Disconnects clients that have not authenticated in time, and reads those again that had asked for too much: each that
     /// comes too early is paused again. Returns whether any was.
     pub(crate) fn check_permits(&mut self) -> bool {
         let (now_us, deadline_us) = (self.now.mono_us, self.config.access.auth_deadline_us);
@@ -232,7 +232,7 @@ impl<E: Execute> Env<E> {
     /// Takes what users may ask for as it is now.
     pub(crate) fn adopt_allowances(&mut self) {
         self.allowances = self.shared.access.allowances();
-        // Then who a client is decides whose connections it uses, and nothing may be outstanding when that changes.
+        // Then the user of a client decides which connections it uses, and nothing may be outstanding when that changes.
         self.has_node_users = self.allowances.values().any(|allowance| allowance.limits.node_credentials.is_some());
     }
 
@@ -371,7 +371,7 @@ impl<E: Execute> Env<E> {
         session.details.unauthenticated_since_us = now_us;
     }
 
-    /// Looks at the users again. Clients whose user is gone, or who listen to what theirs may not hear any more, are
+    /// Looks at the users again. Clients whose user is gone, or that have a subscription which is not permitted any more, are
     /// disconnected as Redis does, `asker` only once its reply is written; what the others may do is judged anew.
     pub(crate) fn adopt_users(&mut self, reads: &mut impl ReadTracker, asker: Option<ClientId>) {
         let users = self.shared.access.users();

@@ -222,7 +222,7 @@ impl Blocking {
         blocked
     }
 
-    /// Gives free connections to the first of a node's queue, and refuses those who would be too late with one that others leave.
+    /// Gives free connections to the first of a node's queue, and refuses requests that would be too late with one that others leave.
     pub(crate) fn serve_queue(&mut self, env: &mut Env<impl Execute>, node: NodeId) {
         self.give_connections(env, node);
         self.refuse_late_arrivals(env, node);
@@ -586,7 +586,7 @@ impl Blocking {
         }
     }
 
-    /// Time has passed for those who have no connection: some are told that theirs is over, and some are tried.
+    /// Time has passed for requests without a connection: some have timed out, and some are tried.
     #[cold]
     pub(crate) fn handle_blocked_deadlines(&mut self, env: &mut Env<impl Execute>) {
         let now_us = env.now.mono_us;
@@ -640,7 +640,7 @@ impl Blocking {
             self.serve_queue(env, node);
         }
         let Self { requests, sent, .. } = &*self;
-        // Who waits at a node needs no look at the clock, but for being asked back.
+        // A request that is blocked at a node needs no look at the clock, but for being taken back.
         is_any_coming
             || requests.len() > sent.len()
             || sent.values().any(|w| requests.get(*w).is_some_and(|w| w.release.is_some()))

@@ -14,7 +14,7 @@ use crate::pool::lane_reset::ResetNeeded;
 use respool_command::Execute;
 
 impl Blocking {
-    /// The connection on which those who queue for a node are tried, once the node has been seen to take MULTI on it.
+    /// The connection on which queued requests of a node are tried, once the node has been seen to take MULTI on it.
     pub(crate) fn lane_to_look(
         &mut self,
         env: &mut Env<impl Execute>,

@@ -47,9 +47,9 @@ pub(crate) struct NodeQueue {
     /// The order of these requests by keys.
     takers: Takers,
     pub(crate) connections: Vec<Connection>,
-    /// Connections on which those who queue are tried.
+    /// Connections on which queued requests are tried.
     pub(crate) looks: Vec<Look>,
-    /// Whose turn it is to be tried, or who comes next.
+    /// The request whose turn it is to be tried, or the one that comes next.
     next_try: u64,
     /// The request that was tried last: before the node has answered that, no other is.
     tried: Option<Handle>,
@@ -84,7 +84,7 @@ impl NodeQueue {
         let circle = self.takers.circle(self.next_try).filter_map(|turn| Some((turn, *self.queue.get(&turn)?)));
         let mut chosen: Vec<(u64, Handle)> = circle.take(TRIES_AT_ONCE).collect();
         self.next_try = chosen.last().map_or(0, |(turn, _)| turn + 1);
-        // What is there is for who came first.
+        // What is there is for the request that came first.
         chosen.sort_unstable();
         let queued = chosen.into_iter().map(|(_, blocked)| blocked);
         let queued: Vec<_> = queued.filter(|w| requests.get(*w).is_some_and(|w| w.state == State::Queued)).collect();
@@ -102,11 +102,11 @@ pub(crate) struct Blocking {
     /// Those of them that an engine in this process has parked.
     pub(crate) parking: Parking,
     pub(crate) nodes: PerNode<NodeQueue>,
-    /// Those who wait at a node, by the connections on which they do.
+    /// Requests that are blocked at a node, by their connections.
     pub(crate) sent: BTreeMap<LaneHandle, Handle>,
     /// Nodes in whose place requests wait at others, each once.
     pub(crate) stood_for: Vec<NodeId>,
-    /// When the time of those runs out who have no connection, by [`crate::env::waiting_us`].
+    /// The deadlines of requests without a connection, by [`crate::env::waiting_us`].
     deadlines: BTreeSet<(u64, Handle)>,
     /// When some of those in the queue are tried again; `None`: the queue is empty.
     try_at_us: Option<u64>,
@@ -234,7 +234,7 @@ impl Blocking {
         deadline_us.into_iter().chain(self.try_at_us).min()
     }
 
-    /// Some of those without a connection whose time has run out, who came first before the others. If that is not all, the
+    /// Some of the requests without a connection whose time has run out, in the order of their arrival. If that is not all, the
     /// next are due at once.
     pub(crate) fn take_overdue(&mut self, now_us: u64) -> Vec<Handle> {
         let overdue = self.deadlines.iter().take_while(|(at, _)| *at <= now_us).take(TIMEOUTS_PER_TURN_MAX);

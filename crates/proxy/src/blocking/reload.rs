@@ -27,7 +27,7 @@ use crate::nodes::moves::Moves;
 use respool_command::{Execute, Row};
 
 impl Blocking {
-    /// Other nodes are configured: those who wait, and the connections on which they do, are with the same server as before.
+    /// Other nodes are configured: blocked requests and their connections are with the same server as before.
     pub(crate) fn move_blocked(&mut self, env: &mut Env<impl Execute>, moves: &Moves) {
         if env.engine.is_some() {
             return;
@@ -67,7 +67,7 @@ impl Blocking {
         self.stood_for = homes.filter(|home| *home != NodeId::NONE).collect();
     }
 
-    /// Asks those back who wait where their keys are not any more: their node has gone, or keys are placed or named in another
+    /// Takes back requests that are blocked where their keys are not any more: their node has gone, or keys are placed or named in another
     /// way now (`has_other_ways`).
     pub(crate) fn recall_blocked(&mut self, env: &mut Env<impl Execute>, has_other_ways: bool) {
         if env.engine.is_some() {
@@ -108,7 +108,7 @@ impl Blocking {
         target.node == node && self.requests.get(blocked).is_some_and(is_sent_so)
     }
 
-    /// Asks those back who wait at another node for one that is of use again: others write there from now on.
+    /// Takes back requests that are blocked at another node in place of one that is of use again: others write there from now on.
     pub(crate) fn recall_from_stand_ins(&mut self, env: &mut Env<impl Execute>) {
         let Env { lanes, .. } = &*env;
         let blocking = &mut *self;
@@ -180,7 +180,7 @@ impl Blocking {
         self.enter_anew(env, index, blocked, Wording::of(said, target), at);
     }
 
-    /// Puts a request into the queue of another node. Its place among those who wait stays; what is still said of it as it was
+    /// Puts a request into the queue of another node. Its place among blocked requests stays; what is still said of it as it was
     /// before reaches no client.
     fn enter_anew(
         &mut self,

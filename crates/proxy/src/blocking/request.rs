@@ -13,7 +13,7 @@ use respool_connection::Now;
 use respool_wire::{Args, ArgsBuf, Protocol, ReplyKind, Value, encode_request, request_bulk, request_head};
 use std::sync::Arc;
 
-/// Who is owed the reply.
+/// The owner of the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// A client.

@@ -127,7 +127,7 @@ fn may_wait(row: &Row, args: Args<'_>) -> bool {
     row.lane(args) == Lane::Blocking || row.command == Command::Generic(GenericCommand::Migrate)
 }
 
-/// A request that is noted, and who sent it, if that client is there still.
+/// A request that is noted, and its client, if that is there still.
 struct Noted<'r> {
     session: Option<&'r Session>,
     row: &'static Row,

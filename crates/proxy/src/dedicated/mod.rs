@@ -283,7 +283,7 @@ impl Dedicated {
         is_busy | self.check_merged(env)
     }
 
-    /// Other nodes are configured. Who followed or watched all nodes there were would miss something without noticing.
+    /// Other nodes are configured. A client that followed or monitored all nodes before would miss something without noticing.
     pub(crate) fn handle_nodes_changed<E: Execute>(&mut self, env: &mut Env<E>, moves: &Moves) {
         match moves.left {
             // The nodes are the same, but others of them may have keys now, or keys may be on several.

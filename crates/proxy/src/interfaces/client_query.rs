@@ -68,7 +68,7 @@ pub(crate) struct ClientFilter {
     pub(crate) flags: Option<String>,
 }
 
-/// Who asks about clients, and when.
+/// The client that asks about clients, and when.
 pub(crate) struct Asker {
     pub(crate) id: ClientNumber,
     pub(crate) now_us: u64,

@@ -1,11 +1,11 @@
 //! When the process holds more bytes than it may: first no new client is accepted and nothing more is read, which is enough
 //! for clients that take their replies; then the largest client of all workers is disconnected, and the next largest.
 //!
-//! Workers agree on who is largest without asking each other: in every interval each bids the bytes of its largest client,
+//! Workers agree on the largest client without asking each other: in every interval each bids the bytes of its largest client,
 //! and in the next one the highest bidder disconnects it.
 //!
 //! What was asked before still comes, in milliseconds, and that cannot wait for such intervals. So clients whose connections are full are looked
-//! at in every turn. While some may yet be reading, nodes are left unread ([`crate::lifecycle::node_reads`]). Who has taken too little
+//! at in every turn. While some may yet be reading, nodes are left unread ([`crate::lifecycle::node_reads`]). A client that has taken too little
 //! for a while is disconnected in that turn, the largest first, until there is room.
 //!
 //! A kernel says that there is room once a third of its buffer is free, which is up to a megabyte: no sign of that is no sign that a client takes
@@ -52,7 +52,7 @@ pub(crate) struct MemoryPressure {
     spared: Bidder,
     /// With more than this it is looked at again what all clients hold and what is free.
     noted_bytes: usize,
-    /// Who takes nothing is not looked at again before then.
+    /// Clients that take nothing are not looked at again before then.
     look_at_us: u64,
     /// How often that was done.
     looks: u64,
@@ -86,7 +86,7 @@ impl MemoryPressure {
             false => self.waited_us.saturating_sub(passed_us / UNREAD_SHARE_DIVISOR),
         };
         if !is_short(env) {
-            // Who takes has made room: the patience with the largest begins anew.
+            // A client that takes has made room: the patience with the largest begins anew.
             self.since_us = None;
             return read_nodes_on(env);
         }

@@ -4,7 +4,7 @@
 //! makes room for it soon; of one that does not, that is known only after a while. Meanwhile nodes are not read, and that time counts for no
 //! deadline: replies may have come.
 //!
-//! Only what answers requests waits. Messages are bounded by what a subscriber may leave unread, and a node gives up who does not take them.
+//! Only what answers requests waits. Messages are bounded by what a subscriber may leave unread, and a node disconnects a subscriber that does not take them.
 
 use crate::ids::LaneId;
 use crate::pool::{Lane, LaneUse};

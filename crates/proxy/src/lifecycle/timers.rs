@@ -68,7 +68,7 @@ impl<E: Execute> Env<E> {
                 self.mind_paced(lane);
             }
             if !self.lanes[lane].throttled.is_empty() {
-                // Those who were let go on may have left since, and brought nothing that others are let go on behind.
+                // Clients that were let go on may have left since, and brought nothing that others are let go on behind.
                 is_busy = true;
                 self.release_throttled(lane);
                 release_overdue(self, lane);
@@ -97,7 +97,7 @@ impl<E: Execute> Env<E> {
                     is_busy = true;
                     self.check_sender(lane);
                 }
-                // Who waits there has its own time.
+                // A request that is blocked there has its own deadline.
                 Phase::Ready if this.purpose == LaneUse::Blocking || this.is_waiting => {}
                 // It may say nothing for as long as it likes, once it has agreed.
                 Phase::Ready if this.purpose == LaneUse::Dedicated => {}

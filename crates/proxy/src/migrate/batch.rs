@@ -48,7 +48,7 @@ enum Serialised {
     Refused(Vec<u8>),
 }
 
-/// Numbers for those who watch keys.
+/// Numbers of watchers of keys.
 #[derive(Debug, Default)]
 pub(super) struct Watchers(u64);
 

@@ -209,7 +209,7 @@ counters! {
     subscribers_cut_off: Total,
     /// Attempts to authenticate that failed.
     auth_failures: Total,
-    /// Requests refused because the client had not said who it is.
+    /// Requests refused because the client was not authenticated.
     refused_unauthenticated: Total,
     /// Connections to nodes on which MULTI was tried before the first transaction on them.
     multi_trials: Total,
@@ -225,7 +225,7 @@ counters! {
     refused_by_user_limit: Total,
     /// Times that a client was not read for a while because its user had asked for as much as it may.
     throttled: Total,
-    /// Clients disconnected because they did not say who they are in time.
+    /// Clients disconnected because they did not authenticate in time.
     auth_timeouts: Total,
     /// Clients that wait for something (BLPOP and its kin) now.
     blocked_clients: Gauge,

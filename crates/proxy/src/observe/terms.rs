@@ -1,4 +1,4 @@
-//! What the settings say of what is looked at. It stands apart from those who look, because the configuration names it.
+//! What the settings say of what is looked at. It is a file of its own, because the configuration names it.
 
 use crate::limits::{LARGE_ENTRIES_MAX, LOGGED_BYTES, QUICK_COMMAND_US};
 

@@ -1,4 +1,4 @@
-//! `DEBUG` of a server that is nothing but an engine: who may use it, and what becomes of the time that it takes.
+//! `DEBUG` of a server that is nothing but an engine: which clients may use it, and what becomes of the time that it takes.
 
 use crate::env::Env;
 use crate::error_text;
@@ -12,7 +12,7 @@ use respool_command::{Command, Execute, Row, ServerCommand};
 use respool_route::NodePlace;
 use respool_wire::{Args, ArgsBuf, Request};
 
-/// The parameter that says who may: `no`, `local` or `yes`. It is decided at the start.
+/// The parameter that says which clients may: `no`, `local` or `yes`. It is decided at the start.
 const PARAMETER: &[u8] = b"enable-debug-command";
 
 /// The subcommand that is about the parameters, and not about an engine.

@@ -3,7 +3,7 @@
 //! A reply cannot be cut in two, so while a large one crosses a shared connection all other replies from that node
 //! stand behind it, and its bytes have to be held for as long as its client takes to read them. The size is known only once
 //! the reply begins to come. Then the connection itself is taken out of sharing, see [`crate::pool::unshare`]; where that cannot be, the
-//! client has another one for its next request, since who has fetched one large reply is likely to fetch the next.
+//! client has another one for its next request, since a client that has fetched one large reply is likely to fetch the next.
 //!
 //! ```text
 //!             a reply of LARGE_REPLY_BYTES begins on a shared connection
@@ -143,7 +143,7 @@ impl<E: Execute> Env<E> {
         large.lanes().for_each(|lane| self.give_back(lane, ResetNeeded::default()));
     }
 
-    /// A client's own connection to a node, on which nothing of it is outstanding, is left to those who are owed something on
+    /// A client's own connection to a node, on which nothing of it is outstanding, is left to clients that are owed something on
     /// it, if any are. The client's next request to that node has another.
     pub(crate) fn leave_to_others(&mut self, client: ClientHandle, node: NodeId) {
         let Some(session) = self.clients.sessions.get_mut(client) else { return };

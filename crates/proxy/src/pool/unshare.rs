@@ -140,7 +140,7 @@ impl<E: Execute> Env<E> {
         true
     }
 
-    /// Those who share a class of lanes, one of which has been taken out: who may be owed something there waits for it with
+    /// Clients that share a class of lanes, one of which has been taken out: a client that may be owed something there waits for it with
     /// its next request. That they are owed something elsewhere alone is not looked at.
     fn have_others_wait(&mut self, class: LaneKeyId, client: ClientHandle) {
         let lanes = &self.lanes;
@@ -151,7 +151,7 @@ impl<E: Execute> Env<E> {
         }
     }
 
-    /// Those who wait on a lane behind the replies of the client that it belongs to are told at their deadline that no reply
+    /// Clients that wait on a lane behind the replies of its own client are told at their deadline that no reply
     /// will come.
     pub(crate) fn expire_others(&mut self, lane: LaneId) {
         let Self { lanes, clients, scatters, tasks, config, counters, now, lag, .. } = self;

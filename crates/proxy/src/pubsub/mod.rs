@@ -1,4 +1,4 @@
-//! SUBSCRIBE, PUBLISH and PUBSUB: what clients ask for. Who subscribes to what, and what nodes are told and say, is [`crate::push`].
+//! SUBSCRIBE, PUBLISH and PUBSUB: what clients ask for. The subscriptions of clients and nodes are in [`crate::push`].
 //!
 //! Read `commands` for subscriptions, `publish` and `inspect` for PUBLISH and PUBSUB.
 

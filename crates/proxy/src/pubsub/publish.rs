@@ -3,7 +3,7 @@
 //! The node that a channel lives on gets the message and counts the connections that it passes it on to. All clients of a
 //! worker share one of those, so that count is not what a client asked for: each of our own lanes in it is replaced by the
 //! clients behind it. What becomes of it behind other proxies is not known here: each counts as one.
-//! Without nodes the message goes to the workers, who deliver it and say to how many.
+//! Without nodes the message goes to the workers, which deliver it and say to how many.
 
 use super::query::{Publishing, PubsubQuery, PubsubStep};
 use crate::config::{Config, PublishReceivers};

@@ -1,4 +1,4 @@
-//! Subscriptions: who wants what is published where, how nodes are told of it, and how messages come back.
+//! Subscriptions: which client wants what, how nodes are told of it, and how messages come back.
 //!
 //! ```text
 //!   client 1 --SUBSCRIBE news--\                        0 -> 1: SUBSCRIBE news

@@ -93,7 +93,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
         book.lose(registries);
         let refusal = refusal.cloned().map(Arc::new);
         for pending in self.books[node].take_pending() {
-            // What is given up is given up with the connection; who tracks is told to forget everything when it is back.
+            // What is given up is given up with the connection; clients that track are told to forget everything when it is back.
             match self.change_of(pending) {
                 _ if self.pending.of_tracking.contains(&pending) => self.progress(pending, &mut env.clients),
                 Some((Verb::Unsubscribe, _)) => self.progress(pending, &mut env.clients),

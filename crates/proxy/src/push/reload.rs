@@ -59,7 +59,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
         self.begin_all(&env.config, &mut env.clients);
         for node in self.books.ids() {
             if self.is_push_lane_wanted(env, node) {
-                // A node that is down is dialled again when its pause is over, by those who ask.
+                // A node that is down is dialled again when its pause is over, by requests for it.
                 let _ = self.prepare_push_lane(env, node);
             }
         }

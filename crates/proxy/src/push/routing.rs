@@ -75,7 +75,7 @@ impl Clients {
         let database = self.sessions.at(index).map_or(0, |session| session.database);
         let (routes, subject) = (&config.routes, Subject { user: self.user_of(index), database, row });
         let place = |name: &[u8], way: ChannelRoute| {
-            // One message is on one node, whatever its channel is for those who listen.
+            // One message is on one node, whatever its channel is for subscribers.
             let nodes = if is_publish { way.nodes(routes, Kind::Shard) } else { way.nodes(routes, kind) };
             ChannelPlace { name: name.into(), way, nodes: nodes.collect() }
         };

@@ -181,7 +181,7 @@ pub struct Message {
     pub(crate) ledger: Arc<ProcessBudget>,
 }
 
-/// What a message takes besides its bytes, and what each who waits for it takes: many small ones are more than their bytes.
+/// What a message takes besides its bytes, and what each subscriber that waits for it takes: many small ones are more than their bytes.
 /// A growing queue reserves up to twice its length, which takes memory only where it has been written to.
 const MESSAGE_BYTES: usize = size_of::<Message>() + 2 * size_of::<usize>() + 2 * ALLOCATION_BYTES;
 const WAITING_BYTES: usize = size_of::<Arc<Message>>();

@@ -1,4 +1,4 @@
-//! The subscriptions of one worker's clients: who wants what, and the state of those who are told.
+//! The subscriptions of one worker's clients, and the state of their nodes.
 
 use crate::config::Config;
 use crate::ended::Ended;
@@ -232,7 +232,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
         self.leaving.push(Leaving { id: subscriber.id, left, pending: subscriber.pending });
     }
 
-    /// Strikes out subscriptions of those who have left, and keys that are forgotten, `most` at most. Returns whether there are
+    /// Strikes out subscriptions of clients that have left, and keys that are forgotten, `most` at most. Returns whether there are
     /// more subscriptions.
     pub(crate) fn strike_out(&mut self, config: &Config, most: usize) -> bool {
         let mut room = most;

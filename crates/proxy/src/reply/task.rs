@@ -185,7 +185,7 @@ impl Tasks {
         self.all().any(|task| task.waits_on(lane))
     }
 
-    /// Who is owed the reply to a task's request number `step`.
+    /// The owner of the reply to a task's request number `step`.
     pub(crate) fn owner(task: Handle, step: u16) -> Owner {
         Owner::Task { task: task.index, generation: task.generation, step }
     }

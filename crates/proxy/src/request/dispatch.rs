@@ -84,7 +84,7 @@ fn read_requests<H: HandleRequests>(
 ) -> (usize, Halt) {
     let mut used = 0;
     let mut plain = 0;
-    // What a client may send before it has said who it is; it may say so in the midst of these bytes.
+    // The limits of an unauthenticated client; it may authenticate in the midst of these bytes.
     let mut unauthenticated = by.env().unauthenticated_limits(index);
     let mut bounds = RequestBounds::from(unauthenticated.as_ref().unwrap_or(&by.env().config.request_limits));
     // Among so many bytes may be a request that the engine's log of large ones has.

@@ -13,7 +13,7 @@ use respool_command::{Execute, lookup};
 use respool_route::plan_at_once;
 use respool_wire::Request;
 
-/// Who answers a client's plain requests.
+/// What answers a client's plain requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plain {
     /// There are none: something about the client is rare.
@@ -25,7 +25,7 @@ pub(crate) enum Plain {
 }
 
 impl<E: Execute> Env<E> {
-    /// Who answers a client's next request if it is plain. Stays as it is while only plain requests are read.
+    /// What answers a client's next request if it is plain. Stays as it is while only plain requests are read.
     pub(crate) fn plain_way(&self, index: ClientId) -> Plain {
         match self.clients.sessions.at(index) {
             _ if !self.shared.has_plain_names => Plain::Neither,

@@ -42,7 +42,7 @@ impl InfoReplies {
     }
 }
 
-/// Who is owed the parts of a request that several nodes answer.
+/// The owner of the parts of a request that several nodes answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PartOwner {
     /// A joint reply is made of them.
@@ -52,7 +52,7 @@ pub(crate) enum PartOwner {
 }
 
 impl PartOwner {
-    /// Who is owed one part.
+    /// The owner of one part.
     pub(crate) fn owner(self, part: usize) -> Owner {
         match self {
             Self::Joint(Handle { index: gather, generation }) => Owner::Part { gather, generation, part: part as u16 },
@@ -136,7 +136,7 @@ impl Scatters {
             .sum()
     }
 
-    /// Who waits for the joint reply.
+    /// The request that waits for the joint reply.
     pub(crate) fn asker(&self, of: Handle) -> Option<ClientHandle> {
         let waits = |scatter: &&Scatter| scatter.words.as_ref().is_none_or(|words| !words.is_answered);
         self.waiting.get(of).filter(waits).map(|scatter| scatter.asker.session)
@@ -148,7 +148,7 @@ impl Scatters {
         words.is_answered.then_some(INFO_KEPT_BYTES_MAX)
     }
 
-    /// Makes tables smaller of which most is unused. Of gathers half is given up, those who need more make them again.
+    /// Makes tables smaller of which most is unused. Of gathers half is given up; requests that need more make them again.
     pub(crate) fn shrink(&mut self) {
         self.waiting.shrink();
         self.spare.truncate(self.spare.len() / 2);

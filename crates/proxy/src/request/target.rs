@@ -145,7 +145,7 @@ impl<E: Execute> Env<E> {
 }
 
 impl Clients {
-    /// Who asks for what, for routes.
+    /// User, database and command of a request, for routes.
     pub(crate) fn subject<'a>(&'a self, index: ClientId, row: &'a Row) -> Subject<'a> {
         let database = self.sessions.at(index).map_or(0, |session| session.database);
         Subject { user: self.user_of(index), database, row }

@@ -66,7 +66,7 @@ impl<E: Execute> Env<E> {
         self.note_target(&target, row);
         let (node, args) = (target.node, target.args(request.args));
         let Some(asker) = self.clients.expect(index) else { return Some(Flow::Stop) };
-        // The script itself is shared by all who wait for a reply to it, and only looked at if it has to be sent.
+        // The script itself is shared by all requests that wait for a reply to it, and only looked at if it has to be sent.
         let accounted =
             size_of::<EvalshaRetry>() + args.iter().map(|arg| arg.len() + size_of::<usize>()).sum::<usize>();
         self.shared.ledger.account(0, accounted);

@@ -12,7 +12,7 @@
 //!                                                                    never was a request is not answered either
 //! ```
 //!
-//! Who may do it and where it goes is decided before the first byte leaves, so only commands whose one key comes first, and
+//! Rights and target are decided before the first byte leaves, so only commands whose one key comes first, and
 //! about which nothing behind it changes anything, are passed on like this. The client is read as fast as the node takes
 //! it: what waits is bounded by [`PIECES_QUEUE_BYTES`]. The deadline of the reply counts from the last byte. A node
 //! executes nothing before it has that, so orders and other settings hold up to it: a pause holds the rest back, and where the place of

@@ -122,7 +122,7 @@ impl SessionFlags {
     /// Its requests leave no trace in how recently keys were used: `CLIENT NO-TOUCH`.
     pub(crate) const NO_TOUCH: Self = Self(65536);
 
-    /// Which states are asked about a request, in this order: who the client is, how much and what it may ask for; then what
+    /// Which states are asked about a request, in this order: authentication, quota and rights; then what
     /// remembers the request, what the session's state makes of it, and where it goes. The first five may refuse it, and
     /// nothing that stands behind them hears of what was refused.
     pub(crate) const ORDER: [Self; 17] = [

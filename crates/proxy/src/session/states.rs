@@ -26,7 +26,7 @@
 //! | preparing, asking, following, monitoring | `DEDICATED` | the mark in `Pins::dedicated` | [`crate::dedicated`] |
 //! | subscribed, tracking | `SUBSCRIBED`, `TRACKING` | `Session::subscriber` | [`crate::pubsub`] |
 //!
-//! Each row has one owner, who alone enters it. What they have in common is here and in [`crate::pool::lease`]: nothing moves between
+//! Each row has one owner, which alone enters it. What they have in common is here and in [`crate::pool::lease`]: nothing moves between
 //! connections while replies are due, a private connection goes to the next client only after an acknowledged clean-up, and
 //! whatever the state, RESET and leaving end it in the order below. What users see of it is in `docs/pooling-modes.md`.
 

@@ -198,7 +198,7 @@ mod tests {
         slab.shrink();
         assert!(slab.places.capacity() <= SLAB_KEPT_PLACES && slab.free.capacity() <= SLAB_KEPT_PLACES);
         assert_eq!((slab.get(stays), slab.len()), (Some(&3), 1));
-        // Those who come next find places of which handles may still be about.
+        // Clients that come next find places of which handles may still be about.
         let next: Vec<Handle> = (0..crowd).map(|number| slab.insert(crowd + number)).collect();
         assert!(handles.iter().all(|handle| *handle == stays || slab.get(*handle).is_none()));
         assert!(next.iter().all(|handle| slab.get(*handle).is_some_and(|number| *number >= crowd)));

@@ -174,7 +174,7 @@ impl EngineChanges for Subscriptions {
             Some(told) if told.is_empty() => {}
             Some(told) => {
                 let readers = self.take_readers(Some(handle), &told, &mut env.clients);
-                // Who wants to hear of keys that begin in some way has heard of these.
+                // Clients in BCAST mode have been told of these.
                 self.tracked.changed.push(Changed { by: Some(handle), keys: Some(Vec::new()), readers: Some(readers) });
             }
         }

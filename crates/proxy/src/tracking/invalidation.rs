@@ -61,7 +61,7 @@ impl Subscriptions {
         }
     }
 
-    /// A key has changed, or is forgotten: those who have read it are told once.
+    /// A key has changed, or is forgotten: its readers are told once.
     pub(super) fn invalidate_key(&mut self, id: u32, clients: &mut Clients) {
         let key = self.tracked.keys.name(id);
         let key: Box<[u8]> = if self.is_routed { routed_keys::name(key).into() } else { key.into() };

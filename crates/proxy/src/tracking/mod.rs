@@ -1,4 +1,4 @@
-//! CLIENT TRACKING: who wants to hear of changes to which keys.
+//! CLIENT TRACKING: which clients are told of changes to which keys.
 //!
 //! A node tells the connection that reads, and reads of all clients share connections. So the push lane has every node tell of
 //! every change (`CLIENT TRACKING ON BCAST`), for as long as any client of the worker tracks, and the worker remembers which

@@ -357,7 +357,7 @@ impl Subscriptions {
         }
     }
 
-    /// Dials what was lost, and asks those for a sign of life who have been silent.
+    /// Dials what was lost, and probes connections that have been silent.
     pub(super) fn check_noloop(&mut self, env: &mut Env<impl Execute>) {
         let numbers: Vec<u32> = self.tracked.noloop.ids().collect();
         for number in numbers {
@@ -386,7 +386,7 @@ impl<E: Execute> Env<E> {
             if !self.lanes.is_replaceable(&self.clients, known) {
                 return Ok(());
             }
-            // The client is told what follows from that by who asks for it.
+            // The caller tells the client what follows from that.
             self.disown(self.lanes.handle(known));
         }
         let lane = self.lanes.lane(&self.config, node, class);

@@ -2,7 +2,7 @@
 //!
 //! A key is remembered under the route by which it was read and under the name that its client has for it. What a node
 //! says has changed is looked up under every route that leads to that node's pool, by the name that it has before the
-//! route renames it, so who is led to another pool, or to another name, is told of nothing that is not its own.
+//! route renames it, so a client that is led to another pool, or to another name, is told of nothing that is not its own.
 
 use super::reads;
 use crate::env::Env;

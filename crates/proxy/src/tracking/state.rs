@@ -307,7 +307,7 @@ impl TrackingOptions {
     }
 }
 
-/// Who is told in a client's place.
+/// The client that is told in a client's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Redirect {
     pub(crate) id: ClientNumber,
@@ -350,7 +350,7 @@ pub(crate) struct Changed {
     pub(crate) by: Option<ClientHandle>,
     /// `None`: all keys.
     pub(crate) keys: Option<Vec<Box<[u8]>>>,
-    /// It is part of a transaction: who had read the keys when they changed. Others, and commands behind it, may have read them since.
+    /// It is part of a transaction: the readers of the keys when they changed. Others, and commands behind it, may have read them since.
     pub(crate) readers: Option<Readers>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum QueuedCommand {
     Local { row: &'static Row, args: SecretArgs },
 }
 
-/// Who runs a request of a transaction.
+/// What runs a request of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runner {
     Node,
@@ -349,7 +349,7 @@ pub(crate) struct Destination<'a> {
 }
 
 impl Destination<'_> {
-    /// Who runs a request of a transaction.
+    /// What runs a request of a transaction.
     fn runner(&self, row: &Row, args: Args<'_>) -> Runner {
         let is_only_node = self.routes.are_plain() && self.routes.pool_of(0).topology.is_single();
         match row.lane(args) {

@@ -1,4 +1,4 @@
-//! Who may do what, as all workers of a process know it: the users in force, what each may ask for, and who was refused.
+//! Rights, as all workers of a process know them: the users in force, their quotas, and the log of denials.
 //!
 //! Workers hold the snapshot of users that they saw last, and those of all pools are told when there is another one. One writer at a time makes
 //! the next one. The locks here are taken when users are changed, or a client logs in or is refused, never on behalf of a request
@@ -63,7 +63,7 @@ impl AclStore for NoAclStore {
 pub struct AccessRules {
     /// Whether only clients of this machine are accepted while the default user needs no password.
     pub is_protected: bool,
-    /// How long a client may take to say who it is, in microseconds.
+    /// How long a client may stay unauthenticated, in microseconds.
     pub auth_deadline_us: u64,
     /// Whether users that may not do everything may run scripts on nodes, where these do what the proxy's own user may.
     pub trusts_scripts: bool,
@@ -91,7 +91,7 @@ pub struct Access {
 }
 
 impl Default for Access {
-    /// One user, who needs no password and may do everything.
+    /// One user, which needs no password and may do everything.
     fn default() -> Self {
         Self::new(Users::new(), Box::new(NoAclStore))
     }
@@ -126,7 +126,7 @@ impl Access {
         Ok(result)
     }
 
-    /// Writes the users in force down. Two who do so at the same time do it one after the other, so that the later users stay.
+    /// Writes the users in force down. Two writes at the same time happen one after the other, so that the later users stay.
     ///
     /// # Errors
     /// What `write` says.

@@ -1,4 +1,4 @@
-//! The users of a process: who there is, what each may ask for, and what each has in use. All workers share them.
+//! The users of a process: which there are, what each may ask for, and what each has in use. All workers share them.
 
 pub(crate) mod access;
 pub(crate) mod process_workers;

@@ -31,7 +31,7 @@ pub(crate) enum Purpose {
 
 /// What is seen.
 pub struct Visited<'a> {
-    /// The engine, if the worker has one. What is changed in it serves those who wait for it, and is told to those who track it.
+    /// The engine, if the worker has one. What is changed in it serves blocked requests, and is told to clients that track it.
     pub engine: Option<&'a mut dyn Execute>,
     /// The time by which keys expire.
     pub now: Millis,

@@ -13,7 +13,7 @@ impl<E: Execute> Worker<E> {
         if !self.env.begin_drain() {
             return;
         }
-        // Who waits for what may never come would hold the end up until its limit.
+        // A client that waits for what may never come would hold the end up until its limit.
         self.blocking.unblock_all(&mut self.env);
         self.dedicated.end_all(&mut self.env);
         self.admin.end_waits(&mut self.env);
@@ -35,7 +35,7 @@ impl<E: Execute> Worker<E> {
         }
     }
 
-    /// Looks at the time, and at who is still there.
+    /// Looks at the time, and at the clients that are still connected.
     pub(crate) fn check_drain(&mut self) {
         if self.env.drain_until_us.is_some() {
             self.go_on_draining();

@@ -8,7 +8,7 @@ use crate::ids::NodeId;
 use crate::transaction::state::Transaction;
 use respool_command::Execute;
 
-/// Who holds what, for `PROXY SHOW PINS`.
+/// What each client holds, for `PROXY SHOW PINS`.
 pub(super) fn list_pins<E: Execute>(env: &Env<E>, blocking: &Blocking, dedicated: &Dedicated) -> Vec<PinLine> {
     let mut lines = Vec::new();
     let name = |node: NodeId| env.lanes.nodes.get(node).map(|n| n.name.clone());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 impl<E: Execute> Worker<E> {
     /// Other settings hold from now on. What was queued for a node is answered by it, whatever is configured now; nothing
     /// that is read afterwards reaches a place that the settings do not name any more. Every feature that holds something
-    /// there is told by its own walk: watched keys count as changed, who waits is asked back and asks again, and so on.
+    /// there is told by its own walk: watched keys count as changed, blocked requests are taken back and sent again, and so on.
     pub(crate) fn adopt(&mut self, config: Arc<Config>) {
         let change = self.env.change_to(&config);
         if change.has_other_channels {

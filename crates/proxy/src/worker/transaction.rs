@@ -1,4 +1,4 @@
-//! What a session sends between MULTI and EXEC: who judges it before it is queued or executed.
+//! What a session sends between MULTI and EXEC: the checks before it is queued or executed.
 
 use crate::ids::ClientId;
 use crate::session::Flow;

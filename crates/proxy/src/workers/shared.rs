@@ -65,7 +65,7 @@ pub struct Shared {
     pub(crate) calls: Arc<Mutex<CallCounts>>,
     /// What counts for the whole process, however many proxies it has.
     pub ledger: Arc<ProcessBudget>,
-    /// Who may do what, in the whole process.
+    /// Users and their rights, in the whole process.
     pub access: Arc<Access>,
     /// The workers of the whole process, and which of its proxies this is.
     pub(crate) process: Arc<ProcessWorkers>,

@@ -149,7 +149,7 @@ fn places() -> Arc<Semaphore> {
 struct Limited {
     listener: tokio::net::TcpListener,
     places: Arc<Semaphore>,
-    /// Who has a place, the oldest first.
+    /// The connections that have a place, the oldest first.
     held: Vec<Held>,
     /// Tells by going that this has gone.
     _open: Token,

@@ -46,7 +46,7 @@ pub struct Parameters {
 #[derive(Debug)]
 pub struct Changes(Vec<(usize, String)>);
 
-/// Who may change what is protected.
+/// The client of a `CONFIG SET`, as far as protected parameters depend on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker {
     /// The client is on this machine.

@@ -157,7 +157,7 @@ pub(super) fn embedded_node(process: &Process, instance: &Instance) -> Config {
             request_whole: usize::MAX,
             process: usize::MAX,
         },
-        // A worker has seen to its transactions and to who waits.
+        // A worker has seen to its transactions and to blocked requests.
         lanes: LaneLimits {
             transaction_bytes_max: usize::MAX,
             transaction_commands_max: usize::MAX,

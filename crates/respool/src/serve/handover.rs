@@ -27,7 +27,7 @@ use crate::control::{Control, Phase};
 use crate::failure::Failure;
 use crate::settings::{Address, NodeAddress, Process};
 
-/// How long a process that has run out of files does not look who asks.
+/// How long a process that has run out of files accepts no connection of a successor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Largest list of orders that is read, in bytes: a pause and a drain of every node there may be, with room.
@@ -379,7 +379,7 @@ impl Desk {
             successor.refuse("it holds data in embedded engines, which would be lost")?;
             return Ok(false);
         }
-        // Who is refused anyway must not overrule one that goes on with the listeners when this process has ended.
+        // A successor that is refused anyway must not overrule one that goes on with the listeners when this process has ended.
         if let Some(why) = self.refusal() {
             successor.refuse(why)?;
             return Ok(false);
@@ -451,7 +451,7 @@ impl Desk {
         sockets.iter().for_each(|(_, handle)| handle.give_away());
         lock(&self.given).handles.clear();
         drop(sockets);
-        // Who asks from now on asks the other process.
+        // Successors from now on ask the other process.
         lock(&self.end).take();
         self.control.enter(Phase::Retiring);
         info!("another process has taken over the listeners; clients that are here are served until the drain timeout");
@@ -509,7 +509,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Who has come. A failure to accept is followed by a pause: the connection is still there, so that without one this would
+/// The connections that have come. A failure to accept is followed by a pause: the connection is still there, so that without one this would
 /// go round and round until the process has files again.
 fn patiently<S>(incoming: impl Iterator<Item = std::io::Result<S>>, pause: impl Fn()) -> impl Iterator<Item = S> {
     incoming.filter_map(move |stream| {

@@ -496,7 +496,7 @@ struct EngineShare {
     late_scripts: Arc<LateScripts>,
     /// Where it learns of a pause of clients.
     server_pause: Arc<ServerPause>,
-    /// Who moves its keys to other servers.
+    /// The thread that moves its keys to other servers.
     transfers: Arc<Transfers>,
 }
 

@@ -38,7 +38,7 @@ pub struct Process {
     pub takeover_socket: Option<PathBuf>,
     /// The HTTP side.
     pub admin: AdminSettings,
-    /// Who may do what.
+    /// Users and their rights.
     pub users: UsersSettings,
     /// One per pool, at least one.
     pub instances: Vec<Instance>,
@@ -433,16 +433,16 @@ pub struct AdminSettings {
     pub listen: Option<Address>,
     /// So many nodes in a hundred must be reached for the process to be ready; `None`: none need be.
     pub ready_percent: Option<u32>,
-    /// Who may look at the dashboard, and give orders there.
+    /// Access to the dashboard, and to orders there.
     pub dashboard: DashboardSettings,
-    /// Who is sent metrics.
+    /// The receiver of metrics.
     pub statsd: StatsdSettings,
 }
 
 /// The page of operators and its API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DashboardSettings {
-    /// Who may read.
+    /// Access for reading.
     pub readers: DashboardReaders,
     /// What orders need; `None`: there are none.
     pub token: Option<Secret>,

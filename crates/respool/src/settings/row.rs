@@ -61,7 +61,7 @@ pub enum Group {
     Pooling,
     /// What is looked at and remembered.
     Seeing,
-    /// Who may do what.
+    /// Users and their rights.
     Users,
     /// The embedded server.
     Embedded,
@@ -89,7 +89,7 @@ impl Group {
     }
 }
 
-/// Who may have an own value.
+/// The levels at which a setting may have a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// One value for the whole process.

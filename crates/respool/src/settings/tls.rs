@@ -31,7 +31,7 @@ pub struct ListenTls {
     pub crl: Option<PathBuf>,
     /// Whether clients show a certificate.
     pub clients: Option<TlsAuthClients>,
-    /// Which of its names says who a client is.
+    /// Which of its names is the user of a client.
     pub identity: Option<TlsIdentity>,
 }
 

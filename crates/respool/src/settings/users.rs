@@ -26,7 +26,7 @@ use super::values::Values;
 /// Most tables of users.
 pub const TABLES_MAX: usize = 10_000;
 
-/// Who may do what.
+/// Users and their rights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsersSettings {
     /// Where users are kept; `None`: the tables are all there is.
@@ -39,7 +39,7 @@ pub struct UsersSettings {
     pub log_entries_max: usize,
     /// Whether only clients of this machine are accepted while the default user needs no password.
     pub is_protected: bool,
-    /// How long a client may take to say who it is; `None` is without bound.
+    /// How long a client may stay unauthenticated; `None` is without bound.
     pub auth_timeout: Option<Duration>,
     /// Whether users that may not do everything may run scripts on nodes.
     pub trusts_scripts: bool,
@@ -143,7 +143,7 @@ fn text(value: &Spanned<DeValue<'_>>) -> Option<Text> {
 }
 
 impl Resolver<'_> {
-    /// Understands who may do what.
+    /// Reads users and their rights.
     pub(super) fn users(&mut self, values: &[Value]) -> UsersSettings {
         let of = Values(values);
         let mut settings = UsersSettings {

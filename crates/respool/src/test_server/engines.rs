@@ -57,7 +57,7 @@ pub(super) fn wait_for<T>(all: impl Iterator<Item = Receiver<T>>) -> Vec<T> {
     all.iter().filter_map(|one| one.recv().ok()).collect()
 }
 
-/// Those who have engines, and those who have clients in front of them: the same where one engine is the server.
+/// The workers that have engines, and those that have clients in front of them: the same where one engine is the server.
 fn owners(server: &Server) -> impl Iterator<Item = &MailSender<Mail>> {
     server.instances.iter().flat_map(|instance| match instance.engines.is_empty() {
         true => &instance.workers,
@@ -76,7 +76,7 @@ pub(super) fn visit<T: Send + 'static>(
             Visit::new(move |visited| {
                 let now = visited.now;
                 if let Some(engine) = visited.engine {
-                    // Who asks may have been told to stop meanwhile.
+                    // The asking thread may have been told to stop meanwhile.
                     let _ = tell.send(look(&mut Engine { engine, now }));
                 }
             })

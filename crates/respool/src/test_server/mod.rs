@@ -337,7 +337,7 @@ impl TestServer {
         self.end(&mut self.running.server());
     }
 
-    /// As [`TestServer::stop`]. Others who stop it or start it again wait for that.
+    /// As [`TestServer::stop`]. Other threads that stop it or start it again wait for that.
     fn end(&self, running: &mut Option<Server>) {
         let Some(server) = running.take() else { return };
         // What a client is told from now on would not be kept.

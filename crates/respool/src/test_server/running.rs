@@ -85,7 +85,7 @@ impl Running {
     /// Waits until all that is over by the server's clock has ended.
     ///
     /// An engine in a thread of its own is visited twice: what it has to tell because of the first visit is on its way before the
-    /// second. Then workers are, who have read that by the time at which they receive their visit.
+    /// second. Then workers are, which have read that by the time at which they receive their visit.
     pub(super) fn settle(&self) {
         let server = self.server();
         let Some(server) = server.as_ref() else { return };

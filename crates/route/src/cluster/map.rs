@@ -29,7 +29,7 @@ impl ShardIndex {
     }
 }
 
-/// Who answers what only reads.
+/// What answers requests that only read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadFrom<'z> {
     /// The primary.

@@ -94,7 +94,7 @@ pub enum Ports {
 /// What one node says about its cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Who has which slots.
+    /// The owners of slots.
     pub claims: Vec<Claim>,
     /// Slots on their way. Only `CLUSTER NODES` tells them.
     pub marks: Vec<Mark>,

@@ -74,7 +74,7 @@ impl<'r> Primaries<'r> {
     }
 }
 
-/// Who has each slot by one report. Of claims that overlap, the highest epoch holds, else the first.
+/// The owner of each slot by one report. Of claims that overlap, the highest epoch holds, else the first.
 fn table<'r>(report: &'r Report, primaries: &mut Primaries<'r>) -> Box<[Claimed]> {
     let mut table: Box<[Claimed]> = vec![None; usize::from(SLOTS)].into();
     for claim in &report.claims {

@@ -195,7 +195,7 @@ impl Merge {
         for (at, source) in self.sources.iter_mut().enumerate() {
             match source.open(at == 0)? {
                 Opening::Refused(line) => return Ok(Some(Outcome::Refused(line))),
-                // One sign of life is enough of all who are not ready.
+                // One sign of life is enough of all that are not ready.
                 Opening::Alive if are_open => out.push(b'\n'),
                 Opening::Alive | Opening::Waiting => {}
             }

@@ -111,7 +111,7 @@ impl<E: Execute, C: EngineChanges> EngineSide<'_, E, C> {
         if session.is_some_and(Session::is_amid_exec_reply) {
             return;
         }
-        // Those who wait hear of the change before they are served; who has made it, behind its reply.
+        // Blocked clients hear of the change before they are served; the client that made it, behind its reply.
         if !session.is_some_and(|s| s.flags.has(SessionFlags::TRACKING)) {
             self.changes.tell_changes(self.env);
         }

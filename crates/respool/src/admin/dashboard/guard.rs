@@ -1,4 +1,4 @@
-//! Who may read, and who may give orders.
+//! Which requests may read, and which may give orders.
 //!
 //! | what is refused | because |
 //! |---|---|

@@ -249,7 +249,7 @@ fn send(
     })
 }
 
-/// Says who asks, and selects the database. They are answered before any key is sent: keys are for that database alone. `false`:
+/// Authenticates, and selects the database. They are answered before any key is sent: keys are for that database alone. `false`:
 /// the server refuses one of them.
 fn prepare(
     connection: &mut Connection,

@@ -68,6 +68,8 @@ mod pings;
 mod pressure;
 #[path = "hostile/queues.rs"]
 mod queues;
+#[path = "hostile/quotas.rs"]
+mod quotas;
 #[path = "hostile/reloads.rs"]
 mod reloads;
 #[path = "hostile/remains.rs"]

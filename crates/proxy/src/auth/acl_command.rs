@@ -153,7 +153,7 @@ impl<E: Execute> Env<E> {
             3 => (args.at(1), args.at(2)),
             _ => return self.refuse(index, texts::SYNTAX),
         };
-        if self.has_node_users && self.clients.settle_before(index).is_none() {
+        if self.waits_as_user() && self.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         match self.authenticate(reads, index, name, password, args.name()) {

@@ -236,6 +236,12 @@ impl<E: Execute> Env<E> {
         self.has_node_users = self.allowances.values().any(|allowance| allowance.limits.node_credentials.is_some());
     }
 
+    /// Whether a client is another user only once nothing is outstanding: replies are charged to the user that has asked for them, and nodes
+    /// have their own names for some.
+    pub(crate) fn waits_as_user(&self) -> bool {
+        !self.allowances.is_empty()
+    }
+
     /// A request is read. If it is one that has been put back, what was found of it then holds for it, and for none behind it.
     #[inline]
     pub(crate) fn take_marks(&mut self, index: ClientId) {
@@ -317,9 +323,13 @@ impl<E: Execute> Env<E> {
             }
             return Err(LoginError::TooManyNodeUsers);
         }
+        let now_us = self.now.mono_us;
         let Some(session) = self.clients.sessions.at_mut(index) else { return Ok(()) };
-        if !was_it && let Some(before) = std::mem::replace(&mut session.details.allowance, allowance) {
-            before.leave();
+        if !was_it {
+            session.charge_waiting(now_us);
+            if let Some(before) = std::mem::replace(&mut session.details.allowance, allowance) {
+                before.leave();
+            }
         }
         session.flags.remove(SessionFlags::UNAUTHENTICATED);
         session.details.user = (user.name() != DEFAULT_USER).then(|| Arc::clone(user));
@@ -558,6 +568,26 @@ impl Session {
         } else {
             self.flags.remove(SessionFlags::LIMITED);
         }
+    }
+
+    /// Replies have been written: their bytes are charged to the quota of its user, but for those that another user has asked for.
+    pub(crate) fn charge_written(&mut self, now_us: u64, bytes: usize) {
+        let ahead = self.details.charged_ahead.min(bytes);
+        self.details.charged_ahead -= ahead;
+        if let Some(allowance) = &self.details.allowance {
+            allowance.charge(now_us, bytes - ahead);
+        }
+    }
+
+    /// It is about to be another user, and nothing is outstanding: what waits to be written is charged to the user that it was.
+    fn charge_waiting(&mut self, now_us: u64) {
+        let waiting = self.down.waiting_bytes();
+        if self.flags.has(SessionFlags::LIMITED)
+            && let Some(allowance) = &self.details.allowance
+        {
+            allowance.charge(now_us, waiting.saturating_sub(self.details.charged_ahead));
+        }
+        self.details.charged_ahead = waiting;
     }
 
     /// It has no user any more: counted out of its user's connections.

@@ -90,10 +90,8 @@ impl<E: Execute> Env<E> {
         if bytes >= REVIEWED_WRITE_BYTES {
             session.credit.review(&session.down, self.config.budgets.client_output_soft);
         }
-        if session.flags.has(SessionFlags::LIMITED)
-            && let Some(allowance) = &session.details.allowance
-        {
-            allowance.charge(self.now.mono_us, bytes);
+        if session.flags.has(SessionFlags::LIMITED) {
+            session.charge_written(self.now.mono_us, bytes);
         }
         if session.down.is_drained() {
             self.clients.arrivals.note_answered(&mut session.pace, self.now.mono_us);

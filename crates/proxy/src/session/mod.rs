@@ -186,6 +186,8 @@ pub(crate) struct SessionDetails {
     pub(crate) user: Option<Arc<User>>,
     /// What its user may ask for, if that is bounded. It counts among that user's connections.
     pub(crate) allowance: Option<Arc<UserQuota>>,
+    /// So much of what waits to be written was asked for before it was this user, and is not charged to it.
+    pub(crate) charged_ahead: usize,
     /// Number of its last request that was charged to its user's quota, among all requests of the worker.
     pub(crate) charged_at: u64,
     /// Its next request was charged before it was put back.

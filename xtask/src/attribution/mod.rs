@@ -199,7 +199,7 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     let audit = ledger::audit(&ledger.into_inner().expect("no client panics"), &logs(&servers)?, &faults.stops);
     println!(
         "{} writes compared with the nodes' own logs: {} of unknown outcome, of which {} were done; {} totals, {} shared values \
-         that were read, {} transactions, {} elements, {} times requests were held",
+         that were read, {} transactions, {} elements, {} times requests were held, {} writes of closed connections were done meanwhile",
         audit.writes,
         audit.unknown,
         audit.unknown_done,
@@ -207,7 +207,8 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
         audit.reads,
         audit.blocks,
         audit.pops,
-        audit.holds
+        audit.holds,
+        audit.late_in_holds
     );
     audit.described.iter().for_each(|complaint| println!("  {complaint}"));
     let mut complaints = tally.complaints();

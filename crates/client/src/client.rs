@@ -50,6 +50,10 @@ pub struct Stats {
     pub reads: u64,
     /// Connections that were made for all callers; those of their own do not count.
     pub connections: u64,
+    /// Of them, those that were made in the place of one that was lost.
+    pub reconnects: u64,
+    /// Redirects of a cluster that were followed (`MOVED`, `ASK`).
+    pub redirects: u64,
     /// Of the requests, those that went by connections for large ones, see [`Config::large`].
     pub large: u64,
     /// Connections of their own, of blocking requests and watched keys.

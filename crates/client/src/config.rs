@@ -52,6 +52,12 @@ pub struct Config {
     pub(crate) cluster: Vec<cluster::Address>,
     #[cfg(feature = "cluster")]
     pub(crate) reads: crate::Reads,
+    /// When nodes of a cluster are asked what it looks like.
+    #[cfg(feature = "cluster")]
+    pub(crate) refresh: cluster::RefreshTerms,
+    /// Redirects of a request that are followed at once.
+    #[cfg(feature = "cluster")]
+    pub(crate) redirects_max: u8,
 }
 
 impl Config {
@@ -142,6 +148,10 @@ impl Config {
             shards: layout.map(Arc::new),
             #[cfg(feature = "cluster")]
             reads: crate::Reads::default(),
+            #[cfg(feature = "cluster")]
+            refresh: cluster::RefreshTerms::default(),
+            #[cfg(feature = "cluster")]
+            redirects_max: respool_route::limits::HOPS_MAX,
         })
     }
 
@@ -321,6 +331,25 @@ impl Config {
         self
     }
 
+    /// How often the nodes of a cluster are asked what it looks like although nothing is wrong. A minute unless set; `None` for never. It is at
+    /// least a second. Redirects, nodes that cannot be reached, and caches have them asked earlier in any case.
+    #[cfg(feature = "cluster")]
+    #[must_use]
+    pub fn refresh_period(mut self, period: Option<Duration>) -> Self {
+        let micros = |period: Duration| u64::try_from(period.as_micros()).unwrap_or(u64::MAX).max(self.refresh.pace_us);
+        self.refresh.period_us = period.map_or(0, micros);
+        self
+    }
+
+    /// How many redirects of a cluster (`MOVED`, `ASK`) a request follows at once. 5 unless set. Behind them it pauses before each, for longer and
+    /// longer, until its time is over: the nodes do not agree.
+    #[cfg(feature = "cluster")]
+    #[must_use]
+    pub fn redirects(mut self, redirects_max: u8) -> Self {
+        self.redirects_max = redirects_max;
+        self
+    }
+
     /// What is told how calls have ended and what has happened to connections.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
@@ -365,13 +394,18 @@ impl Config {
         }));
     }
 
+    /// Whether anything is told of events.
+    pub(crate) fn has_listener(&self) -> bool {
+        let has_observer = self.observer.0.is_some();
+        #[cfg(feature = "tracing")]
+        let has_observer = has_observer || crate::trace::hears();
+        has_observer
+    }
+
     /// The address, if anything is told of connections.
     pub(crate) fn told_endpoint(&self) -> Option<String> {
         let shown = || self.sentinels.as_ref().map_or_else(|| self.endpoint.to_string(), |sentinels| sentinels.shown());
-        let is_told = self.observer.0.is_some();
-        #[cfg(feature = "tracing")]
-        let is_told = is_told || crate::trace::hears();
-        is_told.then(shown)
+        self.has_listener().then(shown)
     }
 
     /// The same settings for servers of another role, of those that sentinels know: the master, or a replica to read from.

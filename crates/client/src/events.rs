@@ -47,6 +47,23 @@ pub enum Event<'a> {
         /// How many; `None` for all: the server says so, or its connection was lost.
         keys: Option<usize>,
     },
+    /// The table of a cluster's slots is another from now on, by what its nodes have said or by a redirect.
+    SlotsChanged {
+        /// Primaries that have slots.
+        primaries: usize,
+    },
+    /// A node of a cluster has sent a request elsewhere, and it goes there.
+    Redirected {
+        /// The address of the other node.
+        to: &'a str,
+        /// For this request alone, as the slot is on its way (`ASK`).
+        is_asking: bool,
+    },
+    /// A node of a cluster was asked what that looks like, and has said nothing that can be used. Others are asked.
+    NotRefreshed {
+        /// The address.
+        endpoint: &'a str,
+    },
     /// A server has taken something for a blocking request whose caller had left. The reply is here and nowhere else.
     Orphan {
         /// The name of the request's command.

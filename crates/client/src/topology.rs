@@ -187,6 +187,7 @@ impl Node {
             stats.writes += counts.writes;
             stats.reads += counts.reads;
             stats.connections += counts.connections;
+            stats.reconnects += counts.connections.saturating_sub(1);
         }
         let (lanes, lanes_free) = self.side.shelf.counts();
         stats.lanes += lanes;

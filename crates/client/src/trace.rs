@@ -232,6 +232,15 @@ mod spans {
             Event::Lost { endpoint, how, unanswered } => {
                 tracing::warn!(target: TARGET, server = endpoint, how, unanswered, "connection lost");
             }
+            Event::SlotsChanged { primaries } => {
+                tracing::debug!(target: TARGET, primaries, "the slots of the cluster have changed");
+            }
+            Event::Redirected { to, is_asking } => {
+                tracing::trace!(target: TARGET, server = to, is_asking, "redirected");
+            }
+            Event::NotRefreshed { endpoint } => {
+                tracing::warn!(target: TARGET, server = endpoint, "the node does not say what the cluster looks like");
+            }
             // Its elements may be secrets, and the observer has them.
             Event::Orphan { command, .. } => {
                 tracing::error!(target: TARGET, command, "a reply had no caller any longer");

@@ -1,6 +1,6 @@
 //! Against nodes that only say that they are a cluster, and redirect requests as a test says: what is sent again, and what is not.
 
-use respool_client::{Client, Config, ErrorKind, Outcome, Overload, Reads, Reply, ServerError, cmd};
+use respool_client::{Client, Config, ErrorKind, Event, Observer, Outcome, Overload, Reads, Reply, ServerError, cmd};
 use respool_testkit::{Act, Address, FakeBackend, Gate, Received, wait_until};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -524,4 +524,103 @@ fn a_transaction_whose_keys_move_amid_it_is_sent_again_whole() {
     let pair = [cmd("SET").key("{t}x").arg(1), cmd("SET").key("{t}y").arg(1)];
     assert_eq!(texts(client.transaction(pair).wait().unwrap()), ["OK", "OK"]);
     assert_eq!(executed(&new), ["MULTI ", "SET {t}x", "SET {t}y", "EXEC "]);
+}
+
+/// What is told of a cluster.
+#[derive(Default)]
+struct Heard(Mutex<Vec<String>>);
+
+impl Observer for Heard {
+    fn event(&self, event: &Event<'_>) {
+        let words = match event {
+            Event::SlotsChanged { primaries } => format!("{primaries} primaries"),
+            Event::Redirected { to, is_asking } => format!("to {to}, asking {is_asking}"),
+            Event::NotRefreshed { endpoint } => format!("nothing from {endpoint}"),
+            _ => return,
+        };
+        self.0.lock().unwrap().push(words);
+    }
+}
+
+fn set_is_ok(request: &Received) -> Act {
+    if request.command() == "SET" { ok() } else { Act::Usual }
+}
+
+impl Heard {
+    fn has(&self, words: &str) -> bool {
+        self.0.lock().unwrap().iter().any(|heard| heard == words)
+    }
+}
+
+#[test]
+fn what_happens_to_a_cluster_is_told_and_counted() {
+    let map = Map::default();
+    let new = map.node(set_is_ok);
+    let ask = format!("-ASK 12539 127.0.0.1:{}\r\n", port(&new));
+    let moved = format!("-MOVED 12182 127.0.0.1:{}\r\n", port(&new));
+    let old = map.node(move |request| match request.key() {
+        b"hello" => Act::Bytes(ask.clone().into_bytes()),
+        b"foo" => Act::Bytes(moved.clone().into_bytes()),
+        _ => set_is_ok(request),
+    });
+    map.is(vec![(0, 16_383, vec![port(&old)])]);
+    let heard = Arc::new(Heard::default());
+    let client = Client::with_config(config(&old).observer(Arc::clone(&heard) as Arc<dyn Observer>));
+    client.set("other", 1).cast::<()>().wait().unwrap();
+    assert!(heard.has("1 primaries"));
+    assert_eq!((client.stats().redirects, client.stats().reconnects), (0, 0));
+    client.set("hello", 1).cast::<()>().wait().unwrap();
+    client.set("foo", 1).cast::<()>().wait().unwrap();
+    let to = format!("to 127.0.0.1:{}", port(&new));
+    assert!(heard.has(&format!("{to}, asking true")) && heard.has(&format!("{to}, asking false")));
+    assert!(heard.has("2 primaries"), "the slot has moved");
+    assert_eq!(client.stats().redirects, 2);
+    // Nodes are asked again, and say nothing that is a table.
+    map.is(Vec::new());
+    let asked = format!("nothing from 127.0.0.1:{}", port(&new));
+    wait_until("a node says nothing", DEADLINE, || Ok(heard.has(&asked))).unwrap();
+}
+
+#[test]
+fn nodes_are_asked_again_as_often_as_is_wanted() {
+    let map = Map::default();
+    let node = map.node(set_is_ok);
+    map.is(vec![(0, 16_383, vec![port(&node)])]);
+    let questions = || node.received().iter().filter(|request| request.command() == "CLUSTER").count();
+    let client = Client::with_config(config(&node).refresh_period(Some(Duration::from_secs(1))));
+    client.set("k", 1).cast::<()>().wait().unwrap();
+    let first = questions();
+    wait_until("it is asked twice more", DEADLINE, || Ok(questions() >= first + 2)).unwrap();
+}
+
+#[test]
+fn redirects_are_followed_at_once_as_often_as_is_wanted() {
+    let redirects = |redirects_max: Option<u8>| {
+        let map = Map::default();
+        let ports = Arc::new(Mutex::new((0, 0)));
+        let told = Arc::clone(&ports);
+        // Each sends the request to the other.
+        let to = move |is_first: bool| {
+            let told = Arc::clone(&told);
+            move |request: &Received| {
+                if request.command() != "SET" {
+                    return Act::Usual;
+                }
+                let (first, second) = *told.lock().unwrap();
+                let port = if is_first { second } else { first };
+                Act::Bytes(format!("-ASK 12539 127.0.0.1:{port}\r\n").into_bytes())
+            }
+        };
+        let (first, second) = (map.node(to(true)), map.node(to(false)));
+        *ports.lock().unwrap() = (port(&first), port(&second));
+        map.is(vec![(0, 16_383, vec![port(&first)])]);
+        let config = config(&first).deadline(Some(Duration::from_millis(300)));
+        let client = Client::with_config(match redirects_max {
+            Some(redirects_max) => config.redirects(redirects_max),
+            None => config,
+        });
+        client.set("hello", 1).cast::<()>().wait().unwrap_err();
+        client.stats().redirects
+    };
+    assert_eq!((redirects(Some(0)), redirects(Some(2)), redirects(None)), (0, 2, 5));
 }

@@ -6,8 +6,8 @@
 use super::{News, Shared, State};
 use crate::core::Ended;
 use crate::run::Progress;
-use crate::{Command, Reply, cmd};
-use respool_route::cluster::{Address, RefreshStep, RefreshTerms, Report};
+use crate::{Command, Event, Reply, cmd};
+use respool_route::cluster::{Address, RefreshStep, Report};
 use respool_wire::Value;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -71,6 +71,9 @@ impl Shared {
         let shared = Arc::clone(self);
         let asking = move || {
             let report = shared.ask(&address);
+            if report.is_none() && !shared.is_closed() && shared.config.has_listener() {
+                shared.config.tell(&Event::NotRefreshed { endpoint: &address.to_string() });
+            }
             shared.take_report(number, report);
         };
         if std::thread::Builder::new().name("respool-ask".to_owned()).spawn(asking).is_err() {
@@ -90,7 +93,7 @@ impl Shared {
     /// What a node says that the cluster looks like.
     fn ask(&self, address: &Address) -> Option<Report> {
         let node = self.node_at(address);
-        let limit = Duration::from_micros(RefreshTerms::default().answer_limit_us);
+        let limit = Duration::from_micros(self.config.refresh.answer_limit_us);
         let command = [cmd("CLUSTER SLOTS")];
         let mut progress = Progress::new(Some(limit));
         let result = progress.wait(&node.core, &command);

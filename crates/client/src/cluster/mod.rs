@@ -40,14 +40,15 @@ pub(crate) use walk::Walk;
 use crate::Config;
 use crate::client::Stats;
 use crate::core::Waiter;
+use crate::events::Event;
 use crate::limits::CLUSTER_NODES_MAX;
 use crate::pubsub::Hub;
 use crate::topology::Node;
 use reads::Policy;
-use respool_route::cluster::{Address, Refresh, RefreshTerms, SlotMap, Trigger};
+use respool_route::cluster::{Address, Attempt, Refresh, SlotMap, Trigger};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use table::Snapshot;
@@ -65,6 +66,8 @@ pub(crate) struct Shared {
     pub(crate) hub: Arc<Hub>,
     table: Snapshot,
     is_closed: AtomicBool,
+    /// Redirects that were followed.
+    redirects: AtomicU64,
     /// Held while sharded channels are put into hubs and taken out.
     moves: Mutex<()>,
     me: Weak<Shared>,
@@ -116,6 +119,11 @@ impl News {
             shared.move_channels(&self.old);
         }
         self.woken.into_iter().for_each(Waiter::wake);
+        if self.is_table && shared.config.has_listener() {
+            let table = shared.table();
+            let primaries = table.shards().len();
+            shared.config.tell(&Event::SlotsChanged { primaries });
+        }
         drop(self.old);
     }
 }
@@ -167,7 +175,7 @@ impl Cluster {
     fn within(environment: Box<dyn Environment>, config: Config) -> Arc<Self> {
         let seeds = config.cluster.clone();
         let state = State {
-            refresh: Refresh::new(RefreshTerms::default(), seeds),
+            refresh: Refresh::new(config.refresh, seeds),
             nodes: HashMap::new(),
             retired: Vec::new(),
             pauses: BTreeMap::new(),
@@ -183,6 +191,7 @@ impl Cluster {
             moves: Mutex::new(()),
             me: Weak::clone(shared),
             is_closed: AtomicBool::new(false),
+            redirects: AtomicU64::new(0),
             state: Mutex::new(state),
             changed: Condvar::new(),
             environment,
@@ -239,6 +248,19 @@ impl Shared {
         let news = moved.map(|map| self.install(&mut state, map)).unwrap_or_default();
         self.wake_keeper(state);
         news.tell(self);
+    }
+
+    /// What a request goes through that was never redirected.
+    fn attempt(&self) -> Attempt {
+        Attempt::following(self.config.redirects_max)
+    }
+
+    /// A redirect is followed.
+    fn note_redirect(&self, to: &Address, is_asking: bool) {
+        self.redirects.fetch_add(1, Ordering::Relaxed);
+        if self.config.has_listener() {
+            self.config.tell(&Event::Redirected { to: &to.to_string(), is_asking });
+        }
     }
 
     /// Where any node is: a primary, or a seed while none is known.
@@ -351,6 +373,7 @@ impl Shared {
 
     pub(crate) fn add_stats(&self, stats: &mut Stats) {
         self.nodes().iter().for_each(|node| node.add_stats(stats));
+        stats.redirects += self.redirects.load(Ordering::Relaxed);
     }
 }
 
@@ -372,7 +395,7 @@ impl Cluster {
         let asked = Address::new("127.0.0.1", 1).expect("an address");
         let value = respool_wire::Value::parse(text.as_bytes()).expect("it can be read");
         let report = respool_route::cluster::Report::from_slots(&value, &asked).expect("all slots are there");
-        let mut refresh = Refresh::new(RefreshTerms::default(), vec![asked]);
+        let mut refresh = Refresh::new(respool_route::cluster::RefreshTerms::default(), vec![asked]);
         refresh.on_trigger(Trigger::Stuck, 0, 0);
         let respool_route::cluster::RefreshStep::Ask { number, .. } = refresh.poll(0, 0).step else {
             panic!("nothing is asked")

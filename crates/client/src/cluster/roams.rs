@@ -58,7 +58,7 @@ impl Roams {
             kind,
             explicit,
             until_us: limit.map(|limit| cluster.now_us().saturating_add(micros(limit))),
-            attempt: Attempt::new(),
+            attempt: cluster.attempt(),
             redirected: None,
             slot: None,
             at: None,
@@ -174,7 +174,7 @@ impl Roams {
     /// end outlives any number of redirects and failovers. One that waited for a connection alone has come to no node.
     fn note_back(&mut self) {
         if self.cluster.now_us().saturating_sub(self.sent_us) > RETRY_PAUSE_MAX_US {
-            self.attempt = Attempt::new();
+            self.attempt = self.cluster.attempt();
         }
     }
 
@@ -203,7 +203,8 @@ impl Roams {
         // What a slot on its way answers is about this request alone, and not about the next on the same connection.
         let followed = if matches!(redirect, Redirect::Ask { .. }) { Redirect::TryAgain } else { redirect };
         match self.attempt.on_redirect(&followed, self.cluster.now_us(), self.until_us, self.cluster.chance()) {
-            Next::Send { to, .. } => {
+            Next::Send { to, is_asking } => {
+                self.cluster.note_redirect(&to, is_asking);
                 self.redirected = Some(self.cluster.node_at(&to));
                 Step::Place
             }

@@ -127,7 +127,7 @@ impl Unit {
             ended: vec![None; count],
             last: vec![None; count],
             redirected: None,
-            attempt: Attempt::new(),
+            attempt: cluster.attempt(),
             repeats: 0,
             until_us,
             at: None,
@@ -284,6 +284,7 @@ impl Unit {
     fn follow(&mut self, next: Next, which: Vec<usize>, seen: Seen) -> Step {
         match next {
             Next::Send { to, is_asking } => {
+                self.cluster.note_redirect(&to, is_asking);
                 self.redirected = Some((to, is_asking, which));
                 Step::Place
             }

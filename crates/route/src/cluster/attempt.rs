@@ -1,7 +1,7 @@
 //! One request on its way through redirects: where it goes next, or when it is tried again.
 //!
 //! ```text
-//!   MOVED, ASK ------------ followed at once, HOPS_MAX times; then as below
+//!   MOVED, ASK ------------ followed at once, so many times, HOPS_MAX unless set; then as below
 //!   TRYAGAIN and the rest - a pause that doubles, then to where the map says by then
 //! ```
 //!
@@ -12,10 +12,17 @@ use super::redirect::Redirect;
 use crate::limits::{HOPS_MAX, PAUSES_MAX, RETRY_PAUSE_MAX_US, RETRY_PAUSE_MIN_US};
 
 /// What a request has been through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    hops: u8,
+    /// Redirects that are still followed at once.
+    hops_left: u8,
     pauses: u8,
+}
+
+impl Default for Attempt {
+    fn default() -> Self {
+        Self::following(HOPS_MAX)
+    }
 }
 
 /// What happens to the request.
@@ -40,6 +47,11 @@ impl Attempt {
         Self::default()
     }
 
+    /// As [`Self::new`], with another bound for the redirects that are followed at once.
+    pub fn following(redirects_max: u8) -> Self {
+        Self { hops_left: redirects_max, pauses: 0 }
+    }
+
     /// The node has redirected it. `deadline_us` is the request's own; `chance`, a random number, keeps requests that were redirected together
     /// from coming back together.
     pub fn on_redirect(&mut self, redirect: &Redirect, now_us: u64, deadline_us: Option<u64>, chance: u64) -> Next {
@@ -48,10 +60,10 @@ impl Attempt {
             Redirect::Ask { to, .. } => (to, true),
             _ => return self.pause(now_us, deadline_us, chance),
         };
-        if self.hops >= HOPS_MAX {
+        if self.hops_left == 0 {
             return self.pause(now_us, deadline_us, chance);
         }
-        self.hops += 1;
+        self.hops_left -= 1;
         Next::Send { to: to.clone(), is_asking }
     }
 

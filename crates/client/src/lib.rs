@@ -113,6 +113,7 @@ mod sentinel;
 mod serde;
 mod shards;
 mod sizes;
+mod stats;
 #[cfg(feature = "tls")]
 mod tls;
 mod to_args;
@@ -127,7 +128,7 @@ extern crate self as respool_client;
 #[cfg(feature = "cache")]
 pub use cache::{Cache, CacheStats, CachedCall, Caching};
 pub use call::{Batch, Call, Transaction};
-pub use client::{Client, Stats};
+pub use client::Client;
 #[cfg(feature = "cluster")]
 pub use cluster::Reads;
 pub use command::{Command, cmd};
@@ -148,6 +149,7 @@ pub use sentinel::Role;
 #[cfg(feature = "serde")]
 pub use serde::{Json, Structured};
 pub use shards::Shard;
+pub use stats::Stats;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 pub use to_args::ToArgs;

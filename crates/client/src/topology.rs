@@ -3,12 +3,12 @@
 //! A client holds one [`Topology`]. What differs between kinds of deployment is decided here and in the module of the kind; calls,
 //! lanes and subscriptions see a node.
 
-use crate::client::Stats;
 use crate::cluster::{Cluster, Shared};
 use crate::core::Core;
 use crate::lanes::{Side, Watched};
 use crate::pubsub::{Home, Kind};
 use crate::shards::Shards;
+use crate::stats::Stats;
 use crate::{Config, ServerError};
 use respool_route::cluster::{Address, Redirect};
 use std::sync::atomic::Ordering;

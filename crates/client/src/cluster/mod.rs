@@ -38,11 +38,11 @@ use table::Table;
 pub(crate) use walk::Walk;
 
 use crate::Config;
-use crate::client::Stats;
 use crate::core::Waiter;
 use crate::events::Event;
 use crate::limits::CLUSTER_NODES_MAX;
 use crate::pubsub::Hub;
+use crate::stats::Stats;
 use crate::topology::Node;
 use reads::Policy;
 use respool_route::cluster::{Address, Attempt, Refresh, SlotMap, Trigger};

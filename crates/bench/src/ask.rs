@@ -10,6 +10,7 @@ use respool_connection::{
 use respool_net::tls::TlsClients;
 use respool_wire::{ReplyLimits, Value};
 
+use crate::dial_failure::words_of;
 use crate::limits::PATIENCE;
 use crate::run::drive;
 use crate::template::request;
@@ -171,13 +172,4 @@ impl Service for Asker {
     }
 
     fn handle_mail(&mut self, (): ()) {}
-}
-
-/// Why a dial failed, in words.
-pub(crate) fn words_of(failure: DialFailure) -> String {
-    match failure {
-        DialFailure::Unresolvable(words) | DialFailure::Refused(words) => words,
-        DialFailure::TimedOut => "timed out".to_owned(),
-        DialFailure::NoDescriptor => "this process may have no more files open (see `ulimit -n`)".to_owned(),
-    }
 }

@@ -14,6 +14,7 @@ mod ask;
 pub mod cli;
 mod clock;
 mod cluster;
+mod dial_failure;
 pub mod keys;
 pub mod limits;
 mod load;

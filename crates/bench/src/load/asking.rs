@@ -11,8 +11,8 @@ use crate::tally::Tally;
 use crate::values::is_proof;
 use crate::work::Work;
 
-use super::Shared;
 use super::connection::{Connection, Sent};
+use super::shared::Shared;
 
 /// What one thread asks and counts.
 pub(super) struct Asking {

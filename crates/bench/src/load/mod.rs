@@ -25,8 +25,8 @@ use respool_connection::{
 };
 use respool_wire::ReplyLimits;
 
-use crate::ask::words_of;
 use crate::clock::monotonic_ns;
+use crate::dial_failure::words_of;
 use crate::limits::{CONNECT_PATIENCE, LOOK_US, PATIENCE, READ_BYTES, STALL, TLS_PATIENCE};
 use crate::plan::Plan;
 use crate::processes::waited_ns;

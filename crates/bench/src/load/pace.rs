@@ -4,7 +4,7 @@ use crate::arrivals::Arrivals;
 use crate::limits::SPIN_US;
 use crate::plan::{Pace, Plan};
 
-use super::Shared;
+use super::shared::Shared;
 
 /// The pace of one thread.
 #[derive(Debug)]

@@ -69,7 +69,7 @@ pub(crate) struct ClientFilter {
 }
 
 /// The client that asks about clients, and when.
-pub(crate) struct Asker {
+pub(crate) struct QueryOrigin {
     pub(crate) id: ClientNumber,
     pub(crate) now_us: u64,
     /// It is CLIENT KILL, which spares the asker and knows one number alone, and not CLIENT LIST.
@@ -185,7 +185,11 @@ impl ClientStep {
 
 impl ClientFilter {
     /// The clients that fit all options, or the error text.
-    pub(crate) fn parse(options: Args<'_>, asker: &Asker, is_user: impl Fn(&[u8]) -> bool) -> Result<Self, ErrorReply> {
+    pub(crate) fn parse(
+        options: Args<'_>,
+        asker: &QueryOrigin,
+        is_user: impl Fn(&[u8]) -> bool,
+    ) -> Result<Self, ErrorReply> {
         let mut filter = Self::default();
         let (mut is_sparing_me, mut at) = (asker.is_killing, 0);
         while let Some(option) = options.get(at) {

@@ -23,8 +23,8 @@ pub fn render(process: &Process, workers: usize, bound: &[Vec<Address>], metrics
     let _ = writeln!(out, "respool {}, {}, pid {pid}", env!("CARGO_PKG_VERSION"), counted(workers, "worker"));
     for (instance, bound) in process.instances.iter().zip(bound) {
         let _ = writeln!(out, "  pool {}: {}", instance.name, describe(instance));
-        for (door, address) in instance.net.listen.iter().zip(bound) {
-            let (prefix, flag) = if door.tls.is_some() { (PREFIX, " --tls") } else { ("", "") };
+        for (spec, address) in instance.net.listen.iter().zip(bound) {
+            let (prefix, flag) = if spec.tls.is_some() { (PREFIX, " --tls") } else { ("", "") };
             let _ = writeln!(out, "    listening on {prefix}{address}, connect with: {}{flag}", redis_cli(address));
         }
     }

@@ -22,7 +22,7 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 /// Time within which everything has to work again once the nodes are back.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(15);
 const BATCH_MAX: usize = 64;
-/// One client in so many is in pool mode `session` as long as it is connected. An odd number, so that some come by each door.
+/// One client in so many is in pool mode `session` as long as it is connected. An odd number, so that some come by each listener.
 const OWNER_ONCE_IN: u64 = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! `respool top`: a live view of a running Respool, from the tables that its console and its JSON API show.
 //!
 //! Either it asks what any client may ask, over the port that is there anyway, as the user that it is given: PROXY SHOW, PROXY
-//! SLOWLOG GET and INFO. So it needs no other door and sees no more than that user may. Or, with `--url`, it asks the JSON API
+//! SLOWLOG GET and INFO. So it needs no other port and sees no more than that user may. Or, with `--url`, it asks the JSON API
 //! that the dashboard is fed by (`api`): no client's port and user is needed, and one answer has all workers' part. Owns the
 //! loop, the keys and the terminal; what is on the screen is a function of the figures (`view`).
 

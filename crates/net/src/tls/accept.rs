@@ -172,9 +172,9 @@ mod tests {
     #[test]
     fn who_is_turned_away_leaves_nothing_behind() {
         let tls = crate::testing::tls_server().current();
-        let door = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let socket = || {
-            let stream = TcpStream::connect(door.local_addr().expect("it is bound")).expect("it listens");
+            let stream = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
             Socket::Tls(Box::new(tls.accept(mio::net::TcpStream::from_std(stream)).expect("the settings are good")))
         };
         let sockets = Arc::<Sockets>::default();

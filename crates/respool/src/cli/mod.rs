@@ -184,7 +184,7 @@ fn summary(path: &Path, said: &RawSettings, understood: &Resolved) -> String {
     }
     for (number, instance) in understood.process.instances.iter().enumerate() {
         lines.push(format!("  pool {}: {}", instance.name, banner::describe(instance)));
-        lines.extend(instance.net.listen.iter().map(|door| format!("    listens on {door}  (restart)")));
+        lines.extend(instance.net.listen.iter().map(|spec| format!("    listens on {spec}  (restart)")));
         let own = said.pools.get(number).map_or(&[][..], |pool| &pool.statements[..]);
         let inherited: Vec<Statement> =
             said.top.iter().filter(|s| own.iter().all(|o| o.setting != s.setting)).cloned().collect();

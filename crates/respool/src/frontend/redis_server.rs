@@ -300,12 +300,12 @@ impl Loaded {
         let mut said = RawSettings::default();
         let parameters = &self.parameters;
         let origin = |name: &str| Origin::Flag { said: name.to_owned() };
-        let doors = parameters.doors(&mut |host| system.has_address(host));
-        if doors.is_empty() {
+        let addresses = parameters.listen_addresses(&mut |host| system.has_address(host));
+        if addresses.is_empty() {
             return Err(LoadError::new("Configured to not listen anywhere, exiting."));
         }
-        let door = |text: String| Text { text, origin: origin("bind, port, unixsocket") };
-        let texts = doors.into_iter().map(door).collect();
+        let as_text = |text: String| Text { text, origin: origin("bind, port, unixsocket") };
+        let texts = addresses.into_iter().map(as_text).collect();
         said.top.push(Statement { setting: Setting::Listen, texts, origin: origin("bind, port, unixsocket") });
         let mut say = |setting: Setting, name: &str, value: &str| {
             if !value.is_empty() {
@@ -515,7 +515,7 @@ mod tests {
 
     #[test]
     fn addresses_and_users_become_settings() {
-        for (text, doors) in [
+        for (text, expected) in [
             ("port 7", ":7"),
             ("bind 127.0.0.1 -::1\nport 7", "127.0.0.1:7"),
             ("bind 127.0.0.1 ::1\nport 7", "127.0.0.1:7, [::1]:7"),
@@ -527,7 +527,7 @@ mod tests {
             let said = all.settings(&mut Fake::default()).expect("it listens");
             let process = resolve(&said, &|_| unreachable!("no secret is asked for")).expect("it is right").process;
             let shown: Vec<String> = process.instances[0].net.listen.iter().map(ToString::to_string).collect();
-            assert_eq!(shown.join(", "), doors, "{text}");
+            assert_eq!(shown.join(", "), expected, "{text}");
         }
         let mut all = loaded("requirepass pw\nuser ann on >x ~a:* +@all", &[]).expect("it is right");
         let said = all.settings(&mut Fake::default()).expect("it listens");

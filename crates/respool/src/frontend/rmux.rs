@@ -381,7 +381,7 @@ mod tests {
         resolve(&out.said, &|_| unreachable!("no secret is asked for")).unwrap_or_else(|why| panic!("{why}")).process
     }
 
-    fn doors(instance: &Instance) -> (Vec<String>, Vec<String>) {
+    fn addresses(instance: &Instance) -> (Vec<String>, Vec<String>) {
         let listen = instance.net.listen.iter().map(ToString::to_string).collect();
         (listen, instance.proxy.nodes.iter().map(|node| node.name.clone()).collect())
     }
@@ -391,7 +391,7 @@ mod tests {
         let process = process(&translated(&[], ""));
         let instance = &process.instances[0];
         let nodes = vec!["localhost:6380".to_owned(), "localhost:6381".to_owned()];
-        assert_eq!(doors(instance), (vec!["localhost:6379".to_owned()], nodes));
+        assert_eq!(addresses(instance), (vec!["localhost:6379".to_owned()], nodes));
         assert_eq!(instance.proxy.placement, Rule::Rmux.into());
         let times = &instance.proxy.timeouts;
         let half_a_second = Duration::from_millis(500);
@@ -417,7 +417,7 @@ mod tests {
         let process = process(&out);
         let instance = &process.instances[0];
         let nodes = ["10.0.0.1:1", "10.0.0.2:2", "unix:/a", "unix:/b"].map(str::to_owned).to_vec();
-        assert_eq!(doors(instance), (vec!["unix:/tmp/r.sock".to_owned()], nodes));
+        assert_eq!(addresses(instance), (vec!["unix:/tmp/r.sock".to_owned()], nodes));
         assert_eq!((instance.net.unix_mode, process.workers), (0o666, Some(3)));
         let times = &instance.proxy.timeouts;
         assert_eq!((times.connect, times.request), (Duration::from_millis(200), Some(Duration::from_secs(2))));
@@ -441,7 +441,7 @@ mod tests {
         ]"#;
         let out = translated(&["-config", "x.json", "-port", "1"], json);
         let process = process(&out);
-        let seen: Vec<_> = process.instances.iter().map(doors).collect();
+        let seen: Vec<_> = process.instances.iter().map(addresses).collect();
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         assert_eq!(seen, [(texts(&[":7000"]), texts(&["a:1", "a:1#2"])), (texts(&["unix:/s"]), texts(&["unix:/n"]))]);
         assert_eq!(process.workers, Some(2));

@@ -23,21 +23,21 @@ pub(crate) fn failure(name: &str) -> &'static str {
 
 impl Parameters {
     /// Where to listen; nowhere if there is none. `has_address`: whether the system has an address that may be missing.
-    pub fn doors(&self, has_address: &mut dyn FnMut(&str) -> bool) -> Vec<String> {
+    pub fn listen_addresses(&self, has_address: &mut dyn FnMut(&str) -> bool) -> Vec<String> {
         let hosts = hosts(self.value("bind"), has_address);
         let (port, tls_port) = (self.value("port"), self.value("tls-port"));
-        let mut doors = Vec::new();
+        let mut found = Vec::new();
         if port != "0" {
-            doors.extend(hosts.iter().map(|host| format!("{host}:{port}")));
+            found.extend(hosts.iter().map(|host| format!("{host}:{port}")));
         }
         if tls_port != "0" {
-            doors.extend(hosts.iter().map(|host| format!("tls:{host}:{tls_port}")));
+            found.extend(hosts.iter().map(|host| format!("tls:{host}:{tls_port}")));
         }
         let socket = self.value("unixsocket");
         if !socket.is_empty() {
-            doors.push(format!("unix:{socket}"));
+            found.push(format!("unix:{socket}"));
         }
-        doors
+        found
     }
 
     /// What listeners show and demand; what no parameter says is as in `before`.

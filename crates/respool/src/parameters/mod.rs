@@ -216,8 +216,8 @@ impl Parameters {
             (_, "databases") => process.instances[number].engine.databases.to_string(),
             (_, "tcp-backlog") => process.instances[number].net.backlog.to_string(),
             (_, "port") => {
-                let mut doors = process.instances[number].net.listen.iter().filter(|door| door.tls.is_none());
-                doors.find_map(|door| door.address.port()).unwrap_or(0).to_string()
+                let mut listeners = process.instances[number].net.listen.iter().filter(|spec| spec.tls.is_none());
+                listeners.find_map(|spec| spec.address.port()).unwrap_or(0).to_string()
             }
             (_, "acl-pubsub-default") if process.users.has_channels_by_default => "allchannels".to_owned(),
             (_, "acl-pubsub-default") => "resetchannels".to_owned(),

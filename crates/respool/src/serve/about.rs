@@ -10,7 +10,7 @@ use crate::settings::Process;
 /// The facts, of a server that has read that file. `chance` names this run.
 pub(super) fn process(process: &Process, chance: [u64; 3], file: Option<&PathBuf>) -> ProcessFacts {
     let tcp_port =
-        process.instances.iter().flat_map(|instance| &instance.net.listen).find_map(|door| door.address.port());
+        process.instances.iter().flat_map(|instance| &instance.net.listen).find_map(|spec| spec.address.port());
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     ProcessFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),

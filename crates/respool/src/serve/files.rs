@@ -175,7 +175,7 @@ fn fixed(process: &Process, workers: usize, inherited: usize) -> usize {
     let of_instance = |instance: &Instance| {
         let engines = instance.nodes().filter(|node| node.address == NodeAddress::Embedded).count();
         let workers = if instance.is_embedded() { 1 } else { workers };
-        let listeners: usize = instance.net.listen.iter().map(|door| listeners_of(&door.address, workers)).sum();
+        let listeners: usize = instance.net.listen.iter().map(|spec| listeners_of(&spec.address, workers)).sum();
         // A process that offers its listeners holds a duplicate of each.
         (workers + engines) * OF_WORKER + listeners * if is_offering { 2 } else { 1 }
     };

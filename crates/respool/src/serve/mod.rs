@@ -4,7 +4,7 @@
 //!   instance --> Config, listeners --+--> worker thread 0: net::Worker driving proxy::Worker
 //!      |                             +--> worker thread n
 //!      +--> embedded nodes ---------> one thread each: net::Worker driving proxy::Worker over an engine, no listener;
-//!                                     the proxy's workers dial it through a door in this process
+//!                                     the proxy's workers dial it by a pair of sockets in this process
 //! ```
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -37,7 +37,7 @@ use follow::{follow, follow_as_nodes};
 use handover::{Estate, Inherited, Offered};
 use hooks::{HookMaker, move_clock};
 use server_config::ServerConfig;
-use server_listeners::{Door, ServerListeners};
+use server_listeners::{BoundAddress, ServerListeners};
 use tls::InstanceTls;
 use transfers::Transfers;
 
@@ -128,8 +128,9 @@ pub fn run(
         let offered = is_offering.then_some(&offered);
         // What another process may ask for is said by the settings.
         let hands = (job.parameters.is_some() && !is_offering).then(Vec::new);
-        let mut doors = Doors { inherited: &mut inherited, offered, files: &files, hands, opens_late: awaits_nodes };
-        instances.push(Running::build(job, &process, number, instance, common, &about, &mut doors)?);
+        let mut sources =
+            ListenerSources { inherited: &mut inherited, offered, files: &files, hands, opens_late: awaits_nodes };
+        instances.push(Running::build(job, &process, number, instance, common, &about, &mut sources)?);
     }
     let estate = Estate {
         offered: offered.clone(),
@@ -205,13 +206,13 @@ pub(crate) fn told_to_end() -> Failure {
 }
 
 /// Where listeners come from, and where they may go.
-struct Doors<'a> {
+struct ListenerSources<'a> {
     inherited: &'a mut Inherited,
     offered: Option<&'a Offered>,
     /// The shares of the limit on open files.
     files: &'a Arc<Files>,
     /// Second hands on what is opened, if it may be closed while clients are served.
-    hands: Option<Vec<Door>>,
+    hands: Option<Vec<BoundAddress>>,
     /// Workers get their listeners after their start.
     opens_late: bool,
 }
@@ -257,25 +258,25 @@ impl Running {
         instance: &Instance,
         Common { ledger, access, workers: of_process }: Common<'_>,
         about: &ProcessFacts,
-        doors: &mut Doors<'_>,
+        sources: &mut ListenerSources<'_>,
     ) -> Result<Self, Failure> {
         // An engine belongs to one thread, so a server that is nothing but one engine has one worker.
         let workers = if instance.is_embedded() { 1 } else { job.workers };
         let (transport, to_nodes) = config::transports(instance);
         let tls = Arc::new(InstanceTls::load(instance)?);
-        let (mut shares, bound) = listen(instance, workers, &transport, &tls, doors)?;
+        let (mut shares, bound) = listen(instance, workers, &transport, &tls, sources)?;
         let clients = Arc::clone(&tls.nodes);
-        let config = config::proxy(process, instance, doors.files.clients_max(process));
+        let config = config::proxy(process, instance, sources.files.clients_max(process));
         let config = Arc::new(config.map_err(|error| Failure::running(error.to_string()))?);
         let shared = Shared::new(workers, respool_net::monotonic_us(), about.clone(), Arc::clone(ledger));
         let (slots, insides): (Vec<MailSender<Mail>>, Vec<Inbox<Mail>>) = (0..workers).map(|_| mailbox()).unzip();
-        let listeners = doors.hands.take().map(|open| {
+        let listeners = sources.hands.take().map(|open| {
             let port = Arc::clone(&about.tcp_port);
             ServerListeners::new(open, slots.clone(), Arc::clone(&tls), port, &job.control)
         });
         let server_config = instance.is_server().then(|| {
             let parameters = job.parameters.clone().unwrap_or_else(|| Parameters::of(process, number));
-            ServerConfig::new(parameters, Arc::clone(&job.control), number, Arc::clone(doors.files), listeners)
+            ServerConfig::new(parameters, Arc::clone(&job.control), number, Arc::clone(sources.files), listeners)
         });
         let transfers = Arc::<Transfers>::default();
         stop_with(&job.control, &transfers);
@@ -315,12 +316,12 @@ impl Running {
         let nodes: Vec<_> = embedded
             .enumerate()
             .map(|(place, _)| {
-                EmbeddedNode::new(process, instance, share(place), about, transport, &doors.files.sockets)
+                EmbeddedNode::new(process, instance, share(place), about, transport, &sources.files.sockets)
             })
             .collect();
-        follow(&job.control, number, slots.clone(), tls, Arc::clone(doors.files));
+        follow(&job.control, number, slots.clone(), tls, Arc::clone(sources.files));
         follow_as_nodes(&job.control, number, nodes.iter().map(|node| node.slot.clone()).collect());
-        if handover::go_on_with_orders(&shared, doors.inherited.of_orders(&instance.name))? {
+        if handover::go_on_with_orders(&shared, sources.inherited.of_orders(&instance.name))? {
             slots.iter().for_each(|slot| {
                 slot.post(Mail::Orders);
             });
@@ -345,12 +346,12 @@ impl Running {
             let server_config = server_config.as_ref().filter(|_| instance.is_embedded());
             let settings = server_config.map(|config| (instance.engine.clone(), config.for_engine()));
             let mut listeners = std::mem::take(&mut shares[worker]);
-            if doors.opens_late {
+            if sources.opens_late {
                 running.late.push((slots[worker].clone(), std::mem::take(&mut listeners)));
             }
             let engines = nodes.iter().map(|node| EngineDialer::new(node.slot.clone())).collect();
             let workers = slots.clone();
-            let (tls, sockets) = (Arc::clone(&clients), Arc::clone(&doors.files.sockets));
+            let (tls, sockets) = (Arc::clone(&clients), Arc::clone(&sources.files.sockets));
             let clock = job.clock.clone();
             running.workers.push(Box::new(move || {
                 // Its scripts have a stack of their own, which stays in one thread: it is made where it is used.
@@ -366,11 +367,11 @@ impl Running {
                 respool_net::Worker::new(setup)?.with_clock(clock).run()
             }));
         }
-        let doors = running.engines.clone();
+        let engines = running.engines.clone();
         running.stop_nodes = Box::new(move || {
-            doors.iter().for_each(|door| {
+            engines.iter().for_each(|engine| {
                 // A node that has ended already needs no order to.
-                door.post(Mail::Stop);
+                engine.post(Mail::Stop);
             });
         });
         running.nodes = nodes.into_iter().map(|node| node.into_run(job.clock.clone())).collect();
@@ -472,7 +473,7 @@ fn join(thread: JoinHandle<std::io::Result<()>>) -> Result<(), Failure> {
     }
 }
 
-/// An engine with a loop of its own, behind a door instead of a listener.
+/// An engine with a loop of its own, reached by a dialer instead of a listener.
 struct EmbeddedNode {
     slot: MailSender<Mail>,
     inbox: Inbox<Mail>,
@@ -630,15 +631,15 @@ fn listen(
     workers: usize,
     transport: &TransportOptions,
     tls: &InstanceTls,
-    doors: &mut Doors<'_>,
+    sources: &mut ListenerSources<'_>,
 ) -> Result<(Vec<Vec<Listener>>, Vec<Address>), Failure> {
     let mut shares: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
     let mut bound = Vec::new();
-    for (door, tls) in instance.net.listen.iter().zip(tls.servers()) {
-        let address = &door.address;
+    for (spec, tls) in instance.net.listen.iter().zip(tls.servers()) {
+        let address = &spec.address;
         let backlog = i32::try_from(instance.net.backlog).unwrap_or(i32::MAX);
         let (endpoint, mode) = (config::endpoint(address), instance.net.unix_mode);
-        let (label, inherited) = doors.inherited.of_listener(address);
+        let (label, inherited) = sources.inherited.of_listener(address);
         let is_new = inherited.is_empty();
         let opened = match is_new {
             true => bind(&endpoint, workers, backlog, mode, transport),
@@ -646,16 +647,16 @@ fn listen(
         };
         let opened = opened.map_err(|error| Failure::running(error.to_string()))?;
         for listener in opened.iter().flatten().filter(|_| !is_new) {
-            doors.inherited.note_listening(listener.handle().map_err(|error| Failure::running(error.to_string()))?);
+            sources.inherited.note_listening(listener.handle().map_err(|error| Failure::running(error.to_string()))?);
         }
-        if let Some(offered) = doors.offered {
+        if let Some(offered) = sources.offered {
             opened.iter().flatten().try_for_each(|listener| offered.listener(&label, listener))?;
         }
-        if let Some(hands) = &mut doors.hands {
+        if let Some(hands) = &mut sources.hands {
             let of_tcp = opened.iter().flatten().filter(|listener| listener.port().is_some());
             let handles = of_tcp.map(Listener::handle).collect::<Result<_, _>>();
             let handles = handles.map_err(|error| Failure::running(error.to_string()))?;
-            hands.push(Door { spec: door.clone(), handles });
+            hands.push(BoundAddress { spec: spec.clone(), handles });
         }
         let port = opened.first().and_then(|share| share.first()).and_then(Listener::port);
         bound.push(config::with_port(address, port));

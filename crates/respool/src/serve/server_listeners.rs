@@ -19,7 +19,7 @@ use crate::settings::{Instance, ListenSpec, Process};
 
 /// One address that is listened on, and a hand on the socket of each worker there. Of a unix socket there is none: it stays.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(super) struct BoundAddress {
     pub(super) spec: ListenSpec,
     pub(super) handles: Vec<ListenerHandle>,
 }
@@ -30,14 +30,14 @@ pub(super) struct ServerListeners {
     tls: Arc<InstanceTls>,
     /// The port that INFO shows.
     tcp_port: Arc<AtomicU16>,
-    doors: Mutex<Vec<Door>>,
+    bound: Mutex<Vec<BoundAddress>>,
 }
 
 /// Listeners that a CONFIG SET has opened and not yet given to the workers. Dropped, it restores the listeners before it.
 pub(super) struct Opened<'l> {
     listeners: &'l ServerListeners,
     /// All listeners after the change, in order, with the sockets of those that are new.
-    doors: Vec<(ListenSpec, Option<Vec<Vec<Listener>>>)>,
+    bound: Vec<(ListenSpec, Option<Vec<Vec<Listener>>>)>,
     tls: InstanceTls,
     /// Something of TLS is changed, so that listeners that stay take over what is new.
     is_about_tls: bool,
@@ -71,24 +71,24 @@ impl Terms {
 
 impl ServerListeners {
     pub(super) fn new(
-        doors: Vec<Door>,
+        bound: Vec<BoundAddress>,
         workers: Vec<MailSender<Mail>>,
         tls: Arc<InstanceTls>,
         tcp_port: Arc<AtomicU16>,
         control: &Arc<Control>,
     ) -> Arc<Self> {
-        let listeners = Arc::new(Self { workers, tls, tcp_port, doors: Mutex::new(doors) });
+        let listeners = Arc::new(Self { workers, tls, tcp_port, bound: Mutex::new(bound) });
         let (weak, watched) = (Arc::downgrade(&listeners), Arc::downgrade(control));
         // A second hand keeps a socket listening, so all of them go when this process stops accepting.
         control.on_change(Box::new(move || {
             let is_over = watched.upgrade().is_none_or(|control| control.phase() > Phase::Serving);
-            weak.upgrade().filter(|_| is_over).into_iter().for_each(|listeners| listeners.doors().clear());
+            weak.upgrade().filter(|_| is_over).into_iter().for_each(|listeners| listeners.bound().clear());
         }));
         listeners
     }
 
-    fn doors(&self) -> MutexGuard<'_, Vec<Door>> {
-        self.doors.lock().unwrap_or_else(PoisonError::into_inner)
+    fn bound(&self) -> MutexGuard<'_, Vec<BoundAddress>> {
+        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens what `changes` say beyond what there is. `process`: the settings with them, which are completed. `None`: nothing of it is
@@ -118,7 +118,7 @@ impl ServerListeners {
         })?;
         let terms = Terms::of(instance, self.workers.len());
         let is_about_tls = changes.names().any(is_about_tls);
-        let mut opened = Opened { listeners: self, doors: Vec::new(), tls, is_about_tls, ended: Vec::new(), terms };
+        let mut opened = Opened { listeners: self, bound: Vec::new(), tls, is_about_tls, ended: Vec::new(), terms };
         opened.bind_all(instance).map_err(|(port, why)| {
             tracing::warn!("CONFIG SET failed: {why}");
             let name = changes.names().find(|name| *name == "bind" || *name == port).unwrap_or(port);
@@ -129,10 +129,10 @@ impl ServerListeners {
 
     /// What was closed for a change that has failed is open again.
     fn open_again(&self, spec: &ListenSpec, sockets: Vec<Vec<Listener>>) {
-        if let Some(door) = self.doors().iter_mut().find(|door| door.spec == *spec) {
-            door.handles = handles(&sockets);
+        if let Some(entry) = self.bound().iter_mut().find(|entry| entry.spec == *spec) {
+            entry.handles = handles(&sockets);
         }
-        let server = self.tls.door(spec);
+        let server = self.tls.listener(spec);
         for (worker, sockets) in self.workers.iter().zip(sockets) {
             let secured = |listener: Listener| match &server {
                 Some(server) => listener.with_tls(Arc::clone(server)),
@@ -145,26 +145,26 @@ impl ServerListeners {
     }
 }
 
-/// The parameter that says the port of a door.
+/// The parameter that says the port of a listener.
 fn port_of(spec: &ListenSpec) -> &'static str {
     if spec.tls.is_some() { "tls-port" } else { "port" }
 }
 
 /// Where the parameters say to listen.
 fn specs(parameters: &Parameters) -> Vec<ListenSpec> {
-    let doors = parameters.doors(&mut |host| TcpListener::bind((host, 0)).is_ok());
+    let addresses = parameters.listen_addresses(&mut |host| TcpListener::bind((host, 0)).is_ok());
     // What `bind` takes for a host may be none; nothing can be bound there.
-    doors.iter().map(|door| ListenSpec::parse(door).unwrap_or_else(|_| unusable(door))).collect()
+    addresses.iter().map(|address| ListenSpec::parse(address).unwrap_or_else(|_| unusable(address))).collect()
 }
 
 /// An address that cannot be listened on, for what is none.
-fn unusable(door: &str) -> ListenSpec {
-    let address = crate::settings::Address::Tcp { host: door.to_owned(), port: 0 };
+fn unusable(entry: &str) -> ListenSpec {
+    let address = crate::settings::Address::Tcp { host: entry.to_owned(), port: 0 };
     ListenSpec { address, tls: None }
 }
 
 fn load(instance: &Instance) -> Result<InstanceTls, String> {
-    let fault = instance.tls.listen.fault().filter(|_| instance.net.listen.iter().any(|door| door.tls.is_some()));
+    let fault = instance.tls.listen.fault().filter(|_| instance.net.listen.iter().any(|entry| entry.tls.is_some()));
     match fault {
         Some(fault) => Err(fault.to_owned()),
         None => InstanceTls::load(instance).map_err(|failure| failure.message),
@@ -173,48 +173,48 @@ fn load(instance: &Instance) -> Result<InstanceTls, String> {
 
 impl Opened<'_> {
     fn bind_all(&mut self, instance: &Instance) -> Result<(), (&'static str, String)> {
-        let (doors, listen) = (self.listeners.doors(), &instance.net.listen);
+        let (bound, listen) = (self.listeners.bound(), &instance.net.listen);
         let is_twice = |at: &usize| listen[..*at].contains(&listen[*at]);
         if let Some(at) = (1..listen.len()).find(is_twice) {
             return Err((port_of(&listen[at]), format!("{} is named twice", listen[at].address)));
         }
-        let known = |spec: &ListenSpec| doors.iter().any(|door| door.spec == *spec);
+        let known = |spec: &ListenSpec| bound.iter().any(|entry| entry.spec == *spec);
         let new_ports: Vec<_> = listen.iter().filter(|spec| !known(spec)).map(|spec| spec.address.port()).collect();
         let is_in_the_way =
-            |door: &&Door| !listen.contains(&door.spec) && new_ports.contains(&door.spec.address.port());
-        for door in doors.iter().filter(is_in_the_way) {
-            self.ended.push(door.spec.clone());
-            let ended = door.handles.iter().try_for_each(ListenerHandle::end);
-            ended.map_err(|error| (port_of(&door.spec), error.to_string()))?;
+            |entry: &&BoundAddress| !listen.contains(&entry.spec) && new_ports.contains(&entry.spec.address.port());
+        for entry in bound.iter().filter(is_in_the_way) {
+            self.ended.push(entry.spec.clone());
+            let ended = entry.handles.iter().try_for_each(ListenerHandle::end);
+            ended.map_err(|error| (port_of(&entry.spec), error.to_string()))?;
         }
         for spec in listen {
             let bound = || self.terms.bind(spec).map_err(|why| (port_of(spec), why));
             let sockets = if known(spec) { None } else { Some(bound()?) };
-            self.doors.push((spec.clone(), sockets));
+            self.bound.push((spec.clone(), sockets));
         }
         Ok(())
     }
 
     /// Listens where it is said now, and nowhere else.
     pub(super) fn settle(mut self) {
-        let mut doors = self.listeners.doors();
-        let mut before = std::mem::take(&mut *doors);
-        let servers = self.tls.take_doors();
+        let mut bound = self.listeners.bound();
+        let mut before = std::mem::take(&mut *bound);
+        let servers = self.tls.take_listeners();
         let mut new: Vec<Vec<Listener>> = self.listeners.workers.iter().map(|_| Vec::new()).collect();
         let mut servers_now = Vec::new();
-        for ((spec, sockets), server) in std::mem::take(&mut self.doors).into_iter().zip(servers) {
+        for ((spec, sockets), server) in std::mem::take(&mut self.bound).into_iter().zip(servers) {
             let Some(sockets) = sockets else {
                 // Its listener goes on with the server that it has, which takes over what is new.
-                let known = self.listeners.tls.door(&spec);
+                let known = self.listeners.tls.listener(&spec);
                 if let (Some(known), Some(server), true) = (&known, &server, self.is_about_tls) {
                     known.become_like(server);
                 }
                 servers_now.push((spec.clone(), known));
                 // There is none if the process has begun to end meanwhile.
-                doors.extend(before.iter().position(|door| door.spec == spec).map(|place| before.swap_remove(place)));
+                bound.extend(before.iter().position(|entry| entry.spec == spec).map(|place| before.swap_remove(place)));
                 continue;
             };
-            doors.push(Door { spec: spec.clone(), handles: handles(&sockets) });
+            bound.push(BoundAddress { spec: spec.clone(), handles: handles(&sockets) });
             let secured = |listener: Listener| match &server {
                 Some(server) => listener.with_tls(Arc::clone(server)),
                 None => listener,
@@ -222,16 +222,16 @@ impl Opened<'_> {
             new.iter_mut().zip(sockets).for_each(|(all, some)| all.extend(some.into_iter().map(secured)));
             servers_now.push((spec, server));
         }
-        self.listeners.tls.set_doors(servers_now);
+        self.listeners.tls.set_listeners(servers_now);
         // One that cannot be told so listens until its worker closes it.
-        before.iter().flat_map(|door| &door.handles).for_each(|handle| _ = handle.end());
+        before.iter().flat_map(|entry| &entry.handles).for_each(|handle| _ = handle.end());
         self.ended.clear();
         for (worker, listeners) in self.listeners.workers.iter().zip(new) {
             // A worker that has ended needs none.
             worker.close_ended();
             worker.listen(listeners);
         }
-        let port = doors.iter().find_map(|door| door.spec.address.port()).unwrap_or(0);
+        let port = bound.iter().find_map(|entry| entry.spec.address.port()).unwrap_or(0);
         self.listeners.tcp_port.store(port, Ordering::Relaxed);
     }
 }
@@ -239,7 +239,7 @@ impl Opened<'_> {
 impl Drop for Opened<'_> {
     fn drop(&mut self) {
         // Their addresses have to be free before they can be listened on again.
-        self.doors.clear();
+        self.bound.clear();
         for spec in std::mem::take(&mut self.ended) {
             match self.terms.bind(&spec) {
                 Ok(sockets) => self.listeners.open_again(&spec, sockets),

@@ -25,14 +25,14 @@ const SYSTEM_AUTHORITIES: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// A door, and what is shown and demanded there.
-type ServerDoor = (ListenSpec, Option<Arc<TlsServer>>);
+/// A listener, and what is shown and demanded there.
+type ListenerTls = (ListenSpec, Option<Arc<TlsServer>>);
 
 /// What one instance shows and demands.
 #[derive(Debug)]
 pub(super) struct InstanceTls {
-    /// Its doors in order, with `None` where TLS is not spoken.
-    doors: Mutex<Vec<ServerDoor>>,
+    /// Its listeners in order, with `None` where TLS is not spoken.
+    listeners: Mutex<Vec<ListenerTls>>,
     /// Its nodes, by [`profile`].
     pub(super) nodes: Arc<TlsClients>,
 }
@@ -49,16 +49,16 @@ impl InstanceTls {
     /// Names the file and what is wrong with it.
     pub(super) fn load(instance: &Instance) -> Result<Self, Failure> {
         let tls = &instance.tls;
-        let server = |door: &ListenSpec| {
-            let Some(words) = &door.tls else { return Ok(None) };
+        let server = |spec: &ListenSpec| {
+            let Some(words) = &spec.tls else { return Ok(None) };
             let words = words.or(&tls.listen);
-            let whose = format!("{PREFIX}{}", door.address);
+            let whose = format!("{PREFIX}{}", spec.address);
             let made = TlsServer::new(&server_terms(&words, tls)?);
             made.map(Some)
                 .map_err(|error| blame(&error, &whose, [&words.own.cert, &words.own.key, &words.ca, &words.crl]))
         };
-        let door = |door: &ListenSpec| Ok::<_, Failure>((door.clone(), server(door)?));
-        let doors = Mutex::new(instance.net.listen.iter().map(door).collect::<Result<_, _>>()?);
+        let with_tls = |spec: &ListenSpec| Ok::<_, Failure>((spec.clone(), server(spec)?));
+        let listeners = Mutex::new(instance.net.listen.iter().map(with_tls).collect::<Result<_, _>>()?);
         let nodes = Arc::new(TlsClients::default());
         for node in instance.nodes() {
             let Some(own) = &node.tls else { continue };
@@ -68,7 +68,7 @@ impl InstanceTls {
                 blame(&error, &format!("node {}", node.name), [&words.own.cert, &words.own.key, &words.ca, &None])
             })?;
         }
-        Ok(Self { doors, nodes })
+        Ok(Self { listeners, nodes })
     }
 
     /// Reads everything anew; what it says then holds for new connections. If anything is wrong, everything stays.
@@ -78,7 +78,7 @@ impl InstanceTls {
     pub(super) fn reload(&self, instance: &Instance) -> Result<(), Failure> {
         let new = Self::load(instance)?;
         self.nodes.become_like(&new.nodes);
-        for ((_, old), new) in lock(&self.doors).iter().zip(new.take_doors()) {
+        for ((_, old), new) in lock(&self.listeners).iter().zip(new.take_listeners()) {
             if let (Some(old), Some(new)) = (old, new) {
                 old.become_like(&new);
             }
@@ -86,24 +86,24 @@ impl InstanceTls {
         Ok(())
     }
 
-    /// What is shown and demanded at each door, in order.
-    pub(super) fn take_doors(&self) -> Vec<Option<Arc<TlsServer>>> {
-        std::mem::take(&mut *lock(&self.doors)).into_iter().map(|(_, server)| server).collect()
+    /// What is shown and demanded at each listener, in order.
+    pub(super) fn take_listeners(&self) -> Vec<Option<Arc<TlsServer>>> {
+        std::mem::take(&mut *lock(&self.listeners)).into_iter().map(|(_, server)| server).collect()
     }
 
     /// The same, kept.
     pub(super) fn servers(&self) -> Vec<Option<Arc<TlsServer>>> {
-        lock(&self.doors).iter().map(|(_, server)| server.clone()).collect()
+        lock(&self.listeners).iter().map(|(_, server)| server.clone()).collect()
     }
 
-    /// What is shown and demanded at one door.
-    pub(super) fn door(&self, spec: &ListenSpec) -> Option<Arc<TlsServer>> {
-        lock(&self.doors).iter().find(|(known, _)| known == spec).and_then(|(_, server)| server.clone())
+    /// What is shown and demanded at one listener.
+    pub(super) fn listener(&self, spec: &ListenSpec) -> Option<Arc<TlsServer>> {
+        lock(&self.listeners).iter().find(|(known, _)| known == spec).and_then(|(_, server)| server.clone())
     }
 
-    /// Other doors are open from now on.
-    pub(super) fn set_doors(&self, doors: Vec<ServerDoor>) {
-        *lock(&self.doors) = doors;
+    /// Other listeners are open from now on.
+    pub(super) fn set_listeners(&self, listeners: Vec<ListenerTls>) {
+        *lock(&self.listeners) = listeners;
     }
 }
 

@@ -332,9 +332,9 @@ mod tests {
 
     #[test]
     fn tls_is_a_prefix_with_words_behind_the_address() {
-        let door = ListenSpec::parse("tls::6380  cert=/c key=/k clients=optional identity=cn").unwrap();
-        assert_eq!(door.to_string(), "tls::6380 cert=/c key=/k clients=optional identity=cn");
-        assert_eq!(ListenSpec::parse(&door.to_string()), Ok(door));
+        let spec = ListenSpec::parse("tls::6380  cert=/c key=/k clients=optional identity=cn").unwrap();
+        assert_eq!(spec.to_string(), "tls::6380 cert=/c key=/k clients=optional identity=cn");
+        assert_eq!(ListenSpec::parse(&spec.to_string()), Ok(spec));
         let node = NodeSpec::parse("tls:h:1 name=a verify=off server_name=b.example").unwrap();
         assert_eq!(node.to_string(), "tls:h:1 name=a server_name=b.example verify=off");
         assert_eq!(NodeSpec::parse(&node.to_string()), Ok(node));

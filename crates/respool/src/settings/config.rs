@@ -71,12 +71,12 @@ impl Process {
     }
 }
 
-/// One pool: its doors, and what stands behind them.
+/// One pool: its listeners, and its nodes or engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instance {
     /// Its name; `main` if it has none and is alone.
     pub name: String,
-    /// Its doors and sockets.
+    /// Its listeners and sockets.
     pub net: NetSettings,
     /// What holds for its TLS.
     pub tls: TlsSettings,

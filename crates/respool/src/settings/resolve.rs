@@ -110,14 +110,14 @@ impl Resolver<'_> {
         let tls = self.tls(&of, pool);
         self.tls_is_whole(&tls, &net, &proxy, pool);
         // A client with a certificate is known to an authority.
-        let is_open = |door: &&ListenSpec| {
-            let clients = door.tls.as_ref().and_then(|words| words.or(&tls.listen).clients);
-            !door.address.is_local() && clients != Some(TlsAuthClients::Required)
+        let is_open = |spec: &&ListenSpec| {
+            let clients = spec.tls.as_ref().and_then(|words| words.or(&tls.listen).clients);
+            !spec.address.is_local() && clients != Some(TlsAuthClients::Required)
         };
-        if let Some(door) = net.listen.iter().find(is_open)
+        if let Some(spec) = net.listen.iter().find(is_open)
             && self.admits_unauthenticated(&of)
         {
-            self.warnings.push(format!("pool {name}: every client that reaches {} may send commands", door.address));
+            self.warnings.push(format!("pool {name}: every client that reaches {} may send commands", spec.address));
         }
         let engine = EngineSettings {
             threads: engine_threads(&of),
@@ -163,9 +163,9 @@ impl Resolver<'_> {
 
     /// Whether every listener and node that uses TLS has what it needs.
     fn tls_is_whole(&mut self, tls: &TlsSettings, net: &NetSettings, proxy: &ProxySettings, pool: Option<&RawPool>) {
-        for door in &net.listen {
-            if let Some(fault) = door.tls.as_ref().and_then(|words| words.or(&tls.listen).fault()) {
-                self.blame(Setting::Listen, pool, &format!("{PREFIX}{} cannot be opened", door.address), fault);
+        for spec in &net.listen {
+            if let Some(fault) = spec.tls.as_ref().and_then(|words| words.or(&tls.listen).fault()) {
+                self.blame(Setting::Listen, pool, &format!("{PREFIX}{} cannot be opened", spec.address), fault);
             }
         }
         let of_routes = proxy.routing.pools.iter().flat_map(|pool| &pool.nodes);
@@ -270,7 +270,7 @@ impl Resolver<'_> {
     fn listeners_differ(&mut self, instances: &[Instance]) {
         let mut seen: HashMap<&Address, &str> = HashMap::new();
         for instance in instances {
-            let addresses = instance.net.listen.iter().map(|door| &door.address);
+            let addresses = instance.net.listen.iter().map(|spec| &spec.address);
             for address in addresses.filter(|address| address.port() != Some(0)) {
                 if let Some(other) = seen.insert(address, &instance.name) {
                     let message = format!("{address} is listened on twice, by pools {other} and {}", instance.name);

@@ -155,9 +155,9 @@ impl TestServerBuilder {
             builder = builder.set(Setting::Requirepass.row().name, password);
         }
         let (record, faults) = (Arc::new(Record::default()), Arc::new(Faults::default()));
-        let (note, judge, door) = (Arc::clone(&record), Arc::clone(&faults), Arc::clone(&faults));
+        let (note, judge, admission) = (Arc::clone(&record), Arc::clone(&faults), Arc::clone(&faults));
         builder.clock = Some(clock.clone());
-        let builder = builder.on_accept(move |peer| !door.refuses(peer)).judging(
+        let builder = builder.on_accept(move |peer| !admission.refuses(peer)).judging(
             Categories::ALL.iter().fold(Categories::NONE, |all, (one, _)| all.with(*one)),
             move |peer, _, args| {
                 let (verdict, is_new) = judge.judge(peer, args);

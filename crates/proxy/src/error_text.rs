@@ -138,7 +138,7 @@ pub(crate) fn verbatim(words: &str) -> ErrorReply {
     ErrorReply::new(words.replace(|c: char| c.is_ascii_control(), " "))
 }
 
-/// All that a node executes of a transaction is sent before its client is somebody else.
+/// All that a node executes of a transaction is sent before its client is another user.
 pub(crate) const CHANGED_MIDWAY: &str = "ERR AUTH as another user and HELLO 2 cannot come before requests of a transaction that \
      a node executes; the transaction was not executed";
 

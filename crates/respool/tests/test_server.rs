@@ -648,7 +648,7 @@ fn what_a_test_writes_serves_those_who_wait() {
 }
 
 #[test]
-fn a_server_is_told_where_and_for_whom_it_is() {
+fn a_server_is_told_where_it_listens_and_for_which_users() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.join("r.sock");
     let server = TestServer::builder()

@@ -106,7 +106,7 @@ impl<E: Execute> Env<E> {
             return Some(self.refuse_queued(index, has_select, error_text::WATCHED_ELSEWHERE));
         }
         if let Some(changes) = changes {
-            // What comes behind is for whoever it wanted to be.
+            // What comes behind is for the user that it wanted to be.
             self.clients.note_unmet(index, changes);
             return Some(self.refuse_queued(index, has_select, error_text::CHANGED_MIDWAY));
         }

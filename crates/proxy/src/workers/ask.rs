@@ -260,7 +260,7 @@ mod tests {
         assert_eq!((to_second.take().len(), &first.finished[..]), (0, &[0][..]));
     }
 
-    /// A worker that stands still goes on under the rules that it knows: nobody is told before that others hold.
+    /// A worker that stands still goes on under the rules that it knows: no client is told before that others hold.
     #[test]
     fn a_change_is_not_acknowledged_before_the_last_worker_goes_by_it() {
         let [(mut first, to_first), (mut second, to_second)] = of_process([Mailbox::Open, Mailbox::Open]);

@@ -275,7 +275,7 @@ fn a_refused_login_runs_nothing_as_another_user() {
     assert_eq!(bench.dialling.len(), 1);
 }
 
-/// What a node executes of a transaction is sent before its client is somebody else: it must not run as who the client was.
+/// What a node executes of a transaction is sent before its client is another user: it must not run as the user before.
 #[test]
 fn nothing_runs_behind_an_auth_in_a_transaction_as_who_was_before() {
     let midway = "-ERR AUTH as another user and HELLO 2 cannot come before requests of a transaction that a node executes; \

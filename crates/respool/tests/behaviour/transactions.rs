@@ -508,7 +508,7 @@ fn a_node_that_refuses_multi_runs_nothing_of_a_transaction() -> io::Result<()> {
     Ok(())
 }
 
-/// A HELLO changes what the rest of its transaction is answered in, whoever executes it.
+/// A HELLO changes what the rest of its transaction is answered in, whether a node or the proxy executes it.
 const HELLO_SCRIPTS: &[&[&str]] = &[
     &["HSET h f v", "MULTI", "HGETALL h", "GET {h}no", "HELLO 3", "HGETALL h", "GET {h}no", "EXEC", "HGETALL h"],
     &[

@@ -165,7 +165,7 @@ impl<P: Copy + Ord> NodeLedger<P> {
     }
 
     /// Whether there is something to write.
-    pub fn has_pending_updates(&self) -> bool {
+    pub fn has_updates(&self) -> bool {
         self.is_tracking_wanted != (self.tracking != Tracking::Off)
             || !self.changed.is_empty()
             || !self.changed_patterns.is_empty()
@@ -745,7 +745,7 @@ mod tests {
         book.lose(&mut registries);
         book.begin();
         let mut writes = 0;
-        while book.has_pending_updates() {
+        while book.has_updates() {
             let mut out = Vec::new();
             book.write(&mut registries, |_, name| name.last() == Some(&b'7'), 1_000, &mut out);
             assert!(out.len() < 1_000 + 3 * PUSH_COMMAND_BYTES_MAX);

@@ -8,7 +8,7 @@ use crate::error_reply::ErrorReply;
 use crate::error_text;
 use crate::ids::{ClientHandle, ClientId, ClientNumber};
 use crate::integer::integer;
-use crate::interfaces::client_query::{ClientFilter, ClientQuestion, ClientStep, Ids, QueryOrigin};
+use crate::interfaces::client_query::{ClientFilter, ClientQuestion, ClientStep, Ids, Querier};
 use crate::interfaces::help::help;
 use crate::interfaces::release::Release;
 use crate::limits::CLIENT_NAME_BYTES_MAX;
@@ -144,7 +144,7 @@ impl<E: Execute> Env<E> {
     fn ask_filtered(&mut self, index: ClientId, question: ClientQuestion, options: Args<'_>) -> ClientStep {
         let Some(session) = self.clients.sessions.at(index) else { return Flow::Stop.into() };
         let asker =
-            QueryOrigin { id: session.id, now_us: self.now.mono_us, is_killing: question == ClientQuestion::KillSome };
+            Querier { id: session.id, now_us: self.now.mono_us, is_killing: question == ClientQuestion::KillSome };
         match ClientFilter::parse(options, &asker, |name| self.users.user(name).is_some()) {
             Ok(filter) => ClientStep::ask(question, filter),
             Err(words) => self.refuse(index, words).into(),

@@ -69,7 +69,7 @@ pub(crate) struct ClientFilter {
 }
 
 /// The client that asks about clients, and when.
-pub(crate) struct QueryOrigin {
+pub(crate) struct Querier {
     pub(crate) id: ClientNumber,
     pub(crate) now_us: u64,
     /// It is CLIENT KILL, which spares the asker and knows one number alone, and not CLIENT LIST.
@@ -187,7 +187,7 @@ impl ClientFilter {
     /// The clients that fit all options, or the error text.
     pub(crate) fn parse(
         options: Args<'_>,
-        asker: &QueryOrigin,
+        asker: &Querier,
         is_user: impl Fn(&[u8]) -> bool,
     ) -> Result<Self, ErrorReply> {
         let mut filter = Self::default();

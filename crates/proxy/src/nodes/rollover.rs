@@ -176,9 +176,8 @@ impl<E: Execute> Env<E> {
         let node = this.node;
         let entry = &self.lanes.nodes[node].entry;
         // What was dialled before may have authenticated with other credentials than it is to have now.
-        let is_dialled = !this.is_retired && !this.up.is_ready() && this.dial_began_us >= entry.told_us;
-        if !is_dialled || self.lanes.node_user_of(this.class) != 0 || !is_about_user(words) || entry.since_us.is_none()
-        {
+        let is_new = !this.is_retired && !this.up.is_ready() && this.dial_began_us >= entry.told_us;
+        if !is_new || self.lanes.node_user_of(this.class) != 0 || !is_about_user(words) || entry.since_us.is_none() {
             return false;
         }
         if entry.former.as_ref() == Some(&this.up.identity().credentials) {

@@ -51,7 +51,7 @@ impl<E: Execute> Env<E> {
         let Some(session) = self.clients.sessions.get(reader) else { return };
         let enough = this.lease.enough(&self.config.budgets);
         let next = next_place(&this.up, reader, &self.tasks);
-        if !is_below_limit(&session.down, next, enough) && this.lease.leave_unread() {
+        if !may_read(&session.down, next, enough) && this.lease.leave_unread() {
             self.counters.pauses.add(1);
         }
     }
@@ -71,8 +71,7 @@ impl<E: Execute> Env<E> {
         lanes.retain(|lane| {
             let this = &self.lanes[*lane];
             let enough = this.lease.enough(&self.config.budgets);
-            this.lease.is_unread()
-                && is_below_limit(&session.down, next_place(&this.up, reader, &self.tasks), enough / 2)
+            this.lease.is_unread() && may_read(&session.down, next_place(&this.up, reader, &self.tasks), enough / 2)
         });
         lanes.into_iter().for_each(|lane| self.read_on(lane));
     }
@@ -104,7 +103,7 @@ fn next_place(up: &Upstream<Owner, Copied>, reader: ClientHandle, tasks: &Tasks)
 
 /// Whether a client's unread output before the reply in place `next`, which its own lane brings, is at most `enough`: then the lane may be
 /// read.
-fn is_below_limit(down: &Downstream, next: Option<Seq>, enough: usize) -> bool {
+fn may_read(down: &Downstream, next: Option<Seq>, enough: usize) -> bool {
     let Some(seq) = next else { return true };
     let waiting = if down.is_next(seq) { down.output().len() } else { down.waiting_bytes() - down.output().len() };
     waiting <= enough

@@ -184,12 +184,12 @@ impl Lanes {
         let (place, named) = (gone(), gone());
         let mut moves = Moves { place, named, entered_anew: Vec::new(), left, lanes: BTreeMap::new(), count };
         for (place, told) in config.node_ids().zip(&config.nodes) {
-            let known = |is_fit: &dyn Fn(&NodeConfig) -> bool| {
+            let known = |fits: &dyn Fn(&NodeConfig) -> bool| {
                 let is_known = |(known, node): &(NodeId, &Node)| {
                     !node.is_removed
                         && moves.named[*known] == NodeId::NONE
                         && node.name == told.name
-                        && is_fit(&node.told)
+                        && fits(&node.told)
                 };
                 before.entries().find(is_known).map(|(known, _)| known)
             };
@@ -335,13 +335,13 @@ impl Lanes {
     /// A lane for what is left to be said to a node to which nothing else is sent any more: one of those that leave, or another
     /// that ends once it has been answered.
     fn parting_lane(&mut self, config: &Config, node: NodeId, class: LaneKeyId, now: Now) -> LaneId {
-        let is_fit = |lane: &Lane| {
+        let fits = |lane: &Lane| {
             lane.purpose == LaneUse::Leaving
                 && (lane.node, lane.class) == (node, class)
                 && !(lane.is_retired || lane.is_closing || lane.lease.is_unread())
                 && (lane.wants_dial || !matches!(lane.up.phase(), Phase::Idle))
         };
-        if let Some(known) = self.all.position(is_fit) {
+        if let Some(known) = self.all.position(fits) {
             return known;
         }
         let lane = self.add_unshared(config, node, class, LaneUse::Leaving);

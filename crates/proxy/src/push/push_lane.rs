@@ -224,7 +224,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
                 self.progress(over, clients);
             }
         };
-        self.has_pending_updates |= self.books[node].has_pending_updates();
+        self.has_pending_updates |= self.books[node].has_updates();
         self.account(&shared.ledger);
         self.tracked.show(counters);
         let held = this.up.partial_held_bytes();
@@ -283,9 +283,7 @@ impl<T: TrackedKeys> Subscriptions<T> {
         let is_routed = at_nodes.is_some();
         let registries = at_nodes.as_deref_mut().unwrap_or(registries);
         for (node, book) in books.entries_mut() {
-            let Some(push_lane) = push_lanes[node].filter(|_| book.is_live() && book.has_pending_updates()) else {
-                continue;
-            };
+            let Some(push_lane) = push_lanes[node].filter(|_| book.is_live() && book.has_updates()) else { continue };
             let up = &mut lanes[push_lane.lane].up;
             let room = PUSH_QUEUE_BYTES_MAX.saturating_sub(up.queued_bytes());
             // With acknowledgements due there will be another occasion.

@@ -85,9 +85,7 @@ impl<E: Execute> Env<E> {
         }
         let mut is_any = false;
         let mut due = Vec::new();
-        for (index, session) in
-            self.clients.sessions.iter().filter(|(_, session)| session.pause.has(PauseReasons::HELD))
-        {
+        for (index, session) in self.clients.sessions.iter().filter(|(_, s)| s.pause.has(PauseReasons::HELD)) {
             is_any = true;
             if session.details.held.is_due(self.now.mono_us, patience_us) {
                 due.push(index);

@@ -354,12 +354,6 @@ impl<'a> Chaos<'a> {
             self.await_retired()?;
         }
         let window = faults.begin(fault.name(), nodes, fault.says());
-        match fault {
-            Fault::Reload | Fault::Move | Fault::Reconnect => faults.note_change(Nodes::ALL),
-            // Keys that are watched at a drained node count as changed.
-            Fault::Drain => faults.note_change(nodes),
-            _ => {}
-        }
         let done = match fault {
             Fault::Kill => self.kill(server, length),
             Fault::Pause => self.pause(server, length),
@@ -384,7 +378,7 @@ impl<'a> Chaos<'a> {
             }
             Fault::Reload => {
                 self.form.is_other = !self.form.is_other;
-                self.reload()
+                self.reload(nodes)
             }
             Fault::Move => self.move_node(),
             Fault::Reconnect => self.order("PROXY RECONNECT", ":"),
@@ -406,7 +400,10 @@ impl<'a> Chaos<'a> {
             }
             Fault::Drain => {
                 let name = format!("node{}", node % NODES);
+                // Keys that are watched there count as changed.
+                let change = faults.begin_change(nodes);
                 self.order(&format!("PROXY DRAIN {name}"), "")?;
+                faults.end_change(change);
                 let server = if node % NODES == MOVED && self.form.has_moved { NODES + 2 } else { node % NODES };
                 self.drained(&name, server, length / 4)?;
                 self.order(&format!("PROXY RESUME {name}"), "+OK")
@@ -540,7 +537,7 @@ impl<'a> Chaos<'a> {
         expect(&self.servers[new].client()?.ask(&format!("SET {BACK} 1"))?, "+OK")?;
         self.form.has_moved = !self.form.has_moved;
         self.world.moves.fetch_add(1, Ordering::SeqCst);
-        self.reload()?;
+        self.reload(Nodes::one(MOVED))?;
         self.settled = Some(Instant::now() + SETTLED);
         // Until all workers have the new settings, clients may be with either server: an odd count says so.
         thread::sleep(MOVING);
@@ -562,8 +559,10 @@ impl<'a> Chaos<'a> {
     }
 
     /// Has the settings read. What a client sends after this has returned is read by workers that have them, however late they are:
-    /// they are told before the log is, and read what they are told before what clients send.
-    fn reload(&mut self) -> io::Result<()> {
+    /// they are told before the log is, and read what they are told before what clients send. Keys that are watched at these nodes
+    /// count as changed.
+    fn reload(&mut self, nodes: Nodes) -> io::Result<()> {
+        let change = self.world.faults.begin_change(nodes);
         self.form.changes += 1;
         // All of it or nothing: an earlier order to read it may be under way.
         let beside = self.settings_file.with_extension("new");
@@ -572,7 +571,7 @@ impl<'a> Chaos<'a> {
         let respool = i32::try_from(self.respool.pid()).ok().and_then(Pid::from_raw);
         kill_process(respool.expect("a child has a process id"), Signal::HUP)?;
         self.respool.wait_for_line(&format!("acllog_max_len is now {}", mark(self.form)), STALLED_LIMIT)?;
-        self.world.faults.note_change(Nodes::ALL);
+        self.world.faults.end_change(change);
         Ok(())
     }
 

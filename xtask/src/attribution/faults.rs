@@ -11,9 +11,9 @@ use super::ledger::Fate;
 use super::stops::Stops;
 use super::watch::Watch;
 
-/// After an order to go on has been answered, other workers may hold requests back for so long: it reaches them as a message,
-/// and a pause by the clock ends with the timers of each.
-const HOLD_GRACE: Duration = Duration::from_millis(100);
+/// After an order has been answered, other workers may do as before for so long: it reaches them as a message, and a pause by the
+/// clock ends with the timers of each.
+const ORDER_GRACE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 struct Window {
@@ -70,8 +70,8 @@ impl Whereabouts {
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     windows: RwLock<Vec<Window>>,
-    /// When other settings came to hold, connections were replaced or a node was drained, and of which nodes that is felt.
-    changes: RwLock<Vec<(Nodes, Instant)>>,
+    /// When other settings came to hold or a node was drained, and of which nodes that is felt; `None`: it is about to be so.
+    changes: RwLock<Vec<(Nodes, Option<Instant>)>>,
     /// When orders held requests back, until when each; `None`: one still does.
     holds: RwLock<Vec<Option<Instant>>>,
     /// For each process that was succeeded by another: when it had ended.
@@ -124,16 +124,25 @@ impl Faults {
         self.windows.write().expect("no client panics")[number].until = Some(Instant::now());
     }
 
-    /// Settings or connections are changed now, or nodes are drained.
-    pub(super) fn note_change(&self, nodes: Nodes) {
-        self.changes.write().expect("no client panics").push((nodes, Instant::now()));
+    /// Settings are changed from now on, or nodes are drained, until [`Faults::end_change`] is called with the number that this returns:
+    /// clients may be told of it before the order is answered, however long that takes.
+    pub(super) fn begin_change(&self, nodes: Nodes) -> usize {
+        let mut changes = self.changes.write().expect("no client panics");
+        changes.push((nodes, None));
+        changes.len() - 1
     }
 
-    /// Whether that was so for one of the nodes since then: what was watched there before counts as touched.
+    pub(super) fn end_change(&self, number: usize) {
+        self.changes.write().expect("no client panics")[number].1 = Some(Instant::now());
+    }
+
+    /// Whether that was so for one of the nodes at some time since then: what was watched there before counts as touched, and what is
+    /// watched later does not.
     pub(super) fn were_changed(&self, nodes: Nodes, since: Instant) -> bool {
         let changes = self.changes.read().expect("no client panics");
-        let felt = self.stops.ran_since(since, GRACE);
-        changes.iter().any(|(changed, at)| changed.meets(nodes) && felt.is_none_or(|felt| *at >= felt))
+        let felt = self.stops.ran_since(since, ORDER_GRACE);
+        let is_felt = |until: Instant| felt.is_none_or(|felt| until >= felt);
+        changes.iter().any(|(changed, until)| changed.meets(nodes) && until.is_none_or(is_felt))
     }
 
     /// When something was changed there last, and which faults there were before.
@@ -146,7 +155,11 @@ impl Faults {
             Some(until) => format!("{} of {:b} {} ms before", window.kind, window.nodes.0, until.elapsed().as_millis()),
         };
         let faults: Vec<String> = windows.iter().rev().take(4).map(told).collect();
-        let changed = last.map_or("never".to_owned(), |(_, at)| format!("{} ms before", at.elapsed().as_millis()));
+        let changed = match last {
+            None => "never".to_owned(),
+            Some((_, None)) => "now".to_owned(),
+            Some((_, Some(until))) => format!("{} ms before", until.elapsed().as_millis()),
+        };
         format!("changed {changed}; {}", faults.join(", "))
     }
 
@@ -164,7 +177,7 @@ impl Faults {
     /// Whether requests were held back at some time since then: one whose client has closed its side is not done, as in Redis.
     pub(super) fn were_held(&self, since: Instant) -> bool {
         let holds = self.holds.read().expect("no client panics");
-        let felt = self.stops.ran_since(since, HOLD_GRACE);
+        let felt = self.stops.ran_since(since, ORDER_GRACE);
         holds.iter().any(|until| until.is_none_or(|until| felt.is_none_or(|felt| until >= felt)))
     }
 
@@ -317,14 +330,15 @@ mod tests {
     #[test]
     fn a_change_is_felt_at_its_own_nodes_alone() {
         let faults = Faults::new(vec!["node0".into(), "node1".into()], Watch::default());
-        let before = Instant::now();
-        faults.note_change(Nodes::one(1));
+        let (before, long) = (Instant::now(), ORDER_GRACE + Duration::from_millis(1));
+        let change = faults.begin_change(Nodes::one(1));
         assert!(faults.were_changed(Nodes::one(1), before) && faults.were_changed(Nodes::ALL, before));
         assert!(!faults.were_changed(Nodes::one(0), before), "another node");
-        faults.note_change(Nodes::ALL);
-        assert!(faults.were_changed(Nodes::one(0), before));
-        let later = Instant::now() + GRACE + Duration::from_millis(1);
-        assert!(!faults.were_changed(Nodes::ALL, later), "it was over long before");
+        assert!(faults.were_changed(Nodes::ALL, before + long), "an order that is answered late is obeyed late");
+        faults.end_change(change);
+        assert!(faults.were_changed(Nodes::one(1), before) && !faults.were_changed(Nodes::one(0), before));
+        let later = Instant::now() + long;
+        assert!(!faults.were_changed(Nodes::ALL, later), "what is watched later is not touched by it");
     }
 
     #[test]
@@ -336,7 +350,7 @@ mod tests {
         assert!(faults.were_held(before) && faults.were_held(Instant::now()));
         let end = Instant::now();
         faults.end_hold(end);
-        assert!(faults.were_held(before) && !faults.were_held(end + HOLD_GRACE + Duration::from_millis(1)));
+        assert!(faults.were_held(before) && !faults.were_held(end + ORDER_GRACE + Duration::from_millis(1)));
     }
 
     #[test]

@@ -4,8 +4,9 @@ mod support;
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use respool_testkit::{Address, Client, PATIENCE, Process, RedisServer, TempDir, free_port};
+use respool_testkit::{Address, Client, PATIENCE, Process, RedisServer, TempDir, free_port, proc_stats, wait_until};
 use support::authority::Authority;
 use support::encrypted::{Encrypted, config};
 
@@ -14,7 +15,7 @@ const READY: &str = "The server is now ready to accept connections at";
 
 /// A running server with a unix socket, which always listens.
 struct Server {
-    _process: Process,
+    process: Process,
     directory: TempDir,
 }
 
@@ -26,7 +27,7 @@ impl Server {
         command.args(["--unixsocket", "s.sock", "--save", ""]).args(flags);
         let process = Process::spawn("respool server", &mut command).expect("the program starts");
         process.wait_for_line(READY, PATIENCE).expect("it becomes ready");
-        Self { _process: process, directory }
+        Self { process, directory }
     }
 
     fn client(&self) -> Client {
@@ -68,6 +69,67 @@ fn another_port_is_listened_on_and_clients_stay() {
     assert_eq!(set(&mut client, &["maxmemory", "1gb", "port", &first.to_string()]), "+OK\r\n");
     assert!(is_served("127.0.0.1", first));
     assert_eq!(ask(&mut server.client(), &["PING"]), "+PONG\r\n");
+}
+
+/// Clients come while the port is another one every few milliseconds: each that has come in is served and stays, and no listener or
+/// connection is left behind.
+#[test]
+fn a_thousand_clients_come_while_the_port_changes() {
+    const THREADS: usize = 8;
+    const CLIENTS: usize = 125;
+    let ports = [free_port().expect("one is free"), free_port().expect("one is free")];
+    let texts = ports.map(|port| port.to_string());
+    let server = Server::start(&["--port", &texts[0], "--bind", "127.0.0.1"]);
+    let mut operator = server.client();
+    assert_eq!(ask(&mut operator, &["PING"]), "+PONG\r\n", "it has been accepted");
+    let before = proc_stats::open_files(server.process.pid()).expect("it runs");
+    let is_over = AtomicBool::new(false);
+    let come = |first: usize| {
+        let (mut all, mut number) = (Vec::new(), 0);
+        while all.len() < CLIENTS {
+            number += 1;
+            // The one or the other is not listened on just then, and refuses.
+            let Ok(mut client) = Client::connect(&Address::loopback(ports[(first + number) % 2])) else { continue };
+            // What was in the queue of a listener that is closed is reset, as by a redis-server, before it was served.
+            let Ok(reply) = client.command(&["ECHO", &format!("{first}:{number}")]) else { continue };
+            let echo = format!("{first}:{number}");
+            assert_eq!(reply, format!("${}\r\n{echo}\r\n", echo.len()).as_bytes());
+            all.push(client);
+        }
+        all
+    };
+    let (mut clients, changes) = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|first| {
+                scope.spawn({
+                    let come = &come;
+                    move || come(first)
+                })
+            })
+            .collect();
+        let changer = scope.spawn(|| {
+            let mut changes = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                changes += 1;
+                assert_eq!(set(&mut operator, &["port", &texts[changes % 2]]), "+OK\r\n", "change {changes}");
+                let host = if changes % 3 == 0 { "127.0.0.1 -192.0.2.1" } else { "127.0.0.1" };
+                assert_eq!(set(&mut operator, &["bind", host]), "+OK\r\n", "change {changes}");
+            }
+            changes
+        });
+        let clients: Vec<Client> =
+            threads.into_iter().flat_map(|thread| thread.join().expect("all are served")).collect();
+        is_over.store(true, Ordering::SeqCst);
+        (clients, changer.join().expect("all are answered"))
+    });
+    assert_eq!(clients.len(), THREADS * CLIENTS);
+    assert!(changes > 10, "{changes} changes");
+    clients.iter_mut().for_each(|client| assert_eq!(ask(client, &["PING"]), "+PONG\r\n", "who has come in stays"));
+    assert_eq!(set(&mut operator, &["port", &texts[0], "bind", "127.0.0.1"]), "+OK\r\n");
+    assert!(is_served("127.0.0.1", ports[0]) && !is_served("127.0.0.1", ports[1]));
+    drop((clients, operator));
+    wait_until("nothing is left open", PATIENCE, || Ok(proc_stats::open_files(server.process.pid())? <= before))
+        .expect("as many files are open as before");
 }
 
 #[test]

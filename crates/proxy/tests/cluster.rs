@@ -107,7 +107,7 @@ impl Run {
             clients: BTreeMap::new(),
             next_client: 0,
             commons: Commons::new(),
-            books: Books::new(format!("seed {seed}, {kind:?}"), harm),
+            books: Books::new(format!("seed {seed}, {kind:?}"), harm, kind == Kind::Cluster),
             epochs: vec![first],
             mail: (0..workers).map(|_| VecDeque::new()).collect(),
             orders: Orders::new(seed),
@@ -134,7 +134,7 @@ impl Run {
         };
         let shards: Vec<bool> = (0..SHARDS).map(is_served).collect();
         let all = (0..16_384).filter(|slot| shards[shard_of(*slot)]);
-        all.collect()
+        all.chain(self.books.moved_to(node)).collect()
     }
 
     fn accept(&mut self) {
@@ -186,9 +186,8 @@ impl Run {
 
     /// A client vanishes.
     fn dismiss(&mut self, place: (usize, u32)) {
-        let now_us = self.now();
         let client = self.clients.remove(&place).expect("it is there");
-        client.leave(&mut self.books, now_us);
+        client.leave(&mut self.books);
         self.seats[place.0].push(Event::Gone { client: place.1 });
     }
 
@@ -224,7 +223,10 @@ impl Run {
         for (seat, mail) in self.seats.iter_mut().zip(&mut self.mail) {
             while mail.front().is_some_and(|(at_us, ..)| *at_us <= now_us) {
                 let (_, mail, epoch) = mail.pop_front().expect("it is there");
-                seat.epoch = epoch.unwrap_or(seat.epoch);
+                if let Some(epoch) = epoch {
+                    seat.epoch = epoch;
+                    self.books.note_reload(now_us);
+                }
                 seat.push(Event::Mail(mail));
             }
         }
@@ -350,7 +352,10 @@ impl Run {
         self.faults.stop();
         // Until the last fault is over and followed.
         self.run(7 * SECOND);
-        let failed = |run: &Self| run.books.seen.classes.values().map(|(_, failed)| failed).sum::<u64>();
+        let failed = |run: &Self| {
+            let seen = &run.books.seen;
+            seen.classes.values().map(|(_, failed)| failed).sum::<u64>() - seen.by_half_open
+        };
         let before = failed(&self);
         self.run(2 * SECOND);
         let is_same = self.is_cluster || failed(&self) == before;

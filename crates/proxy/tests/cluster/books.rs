@@ -17,6 +17,9 @@ pub(super) const RANGE_END: u64 = 1_000_000;
 /// A connection is given up when its node has been silent for so long, and some time to spare.
 const SILENCE_US: u64 = 2_500_000;
 
+/// The longest way of a request to a node, with what may keep it up.
+const UNDER_WAY_US: u64 = 60_000;
+
 /// What has become of a request, as its client was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
@@ -78,6 +81,8 @@ pub(super) struct Samples {
     pub(super) done_in_doubt: u64,
     /// Those of them whose connection was lost: the others were late.
     pub(super) done_when_lost: u64,
+    /// Errors of connections that had been half open for a while when they were used at last.
+    pub(super) by_half_open: u64,
     /// Replies about slots without a fault, and all.
     pub(super) unexcused: u64,
     pub(super) all: u64,
@@ -106,6 +111,7 @@ impl Samples {
         self.endangered += other.endangered;
         self.done_in_doubt += other.done_in_doubt;
         self.done_when_lost += other.done_when_lost;
+        self.by_half_open += other.by_half_open;
         self.unexcused += other.unexcused;
         self.all += other.all;
         self.executions += other.executions;
@@ -120,12 +126,15 @@ impl Samples {
     }
 }
 
+/// The settings were changed before anything was sent.
+const CHANGED: &str = "-ERR the nodes were changed meanwhile; try again";
+
 /// The kinds of errors that clients may get here, by words of theirs, and what they say of their requests.
 const ERRORS: [(&str, Fate); 13] = [
     ("may or may not have been executed", Fate::Unknown),
     ("the command was not sent", Fate::Never),
     ("the transaction was not executed", Fate::Never),
-    ("-ERR the nodes were changed meanwhile; try again", Fate::Never),
+    (CHANGED, Fate::Never),
     ("-MOVED ", Fate::Never),
     ("-ASK ", Fate::Never),
     ("-TRYAGAIN ", Fate::Never),
@@ -169,6 +178,8 @@ pub(super) struct Books {
     admitted: Vec<(u64, BTreeSet<u16>)>,
     /// Slots that were told to move.
     pub(super) moved: BTreeSet<u16>,
+    /// And to which nodes.
+    targets: BTreeSet<(NodeIndex, u16)>,
     pub(super) asked: BTreeMap<u64, Asked>,
     next_number: u64,
     executions: Vec<Execution>,
@@ -184,21 +195,24 @@ pub(super) struct Books {
     sent: BTreeMap<String, Vec<(u64, ConnectionId)>>,
     /// Connections that are half open: nothing comes over them any more, from whenever they are used next.
     half_open: BTreeSet<ConnectionId>,
-    /// When clients vanished that waited.
-    pub(super) gone_waiters: Vec<u64>,
+    /// When workers were given other settings.
+    reloads_us: Vec<u64>,
+    /// Servers may say that keys are elsewhere.
+    is_cluster: bool,
     /// When which nodes were held back.
     pub(super) holds: Vec<Hold>,
     pub(super) seen: Samples,
 }
 
 impl Books {
-    pub(super) fn new(context: String, terms: HarmTerms) -> Self {
+    pub(super) fn new(context: String, terms: HarmTerms, is_cluster: bool) -> Self {
         Self {
             context,
             windows: HarmWindows::new(terms),
             perils: Vec::new(),
             admitted: Vec::new(),
             moved: BTreeSet::new(),
+            targets: BTreeSet::new(),
             asked: BTreeMap::new(),
             next_number: 0,
             executions: Vec::new(),
@@ -209,10 +223,53 @@ impl Books {
             foreign: BTreeSet::new(),
             sent: BTreeMap::new(),
             half_open: BTreeSet::new(),
-            gone_waiters: Vec::new(),
+            reloads_us: Vec::new(),
+            is_cluster,
             holds: Vec::new(),
             seen: Samples::default(),
         }
+    }
+
+    /// A slot is told to move to a node.
+    pub(super) fn note_move(&mut self, slot: u16, to: NodeIndex) {
+        self.moved.insert(slot);
+        self.targets.insert((to, slot));
+    }
+
+    /// The slots that were told to move to a node: requests that follow them wait for it.
+    pub(super) fn moved_to(&self, node: NodeIndex) -> impl Iterator<Item = u16> {
+        self.targets.range((node, 0)..=(node, u16::MAX)).map(|(_, slot)| *slot)
+    }
+
+    /// A worker is given other settings.
+    pub(super) fn note_reload(&mut self, now_us: u64) {
+        self.reloads_us.push(now_us);
+    }
+
+    /// Whether an error of this kind may come now at all to a request that was asked then, whatever faults there are.
+    pub(super) fn may_say(&self, words: &str, since_us: u64) -> bool {
+        match words {
+            "-MOVED " | "-ASK " | "-TRYAGAIN " | "-CLUSTERDOWN " => self.is_cluster,
+            CHANGED => self.reloads_us.iter().any(|reload_us| *reload_us >= since_us),
+            _ => true,
+        }
+    }
+
+    /// Whether a key has been written to since then.
+    pub(super) fn was_written(&self, database: u32, key: &str, since_us: u64) -> bool {
+        let is_write = |execution: &&Execution| {
+            let args = execution.args.as_args();
+            let is_it = execution.database == database && args.get(1) == Some(key.as_bytes());
+            is_it && !execution.is_refused && args.name().eq_ignore_ascii_case(b"SET")
+        };
+        self.executions.iter().rev().take_while(|execution| execution.at_us >= since_us).any(|one| is_write(&one))
+    }
+
+    /// The same, or a server that is somebody else's since, or a slot that is elsewhere.
+    pub(super) fn was_touched(&self, database: u32, key: &str, since_us: u64) -> bool {
+        self.was_written(database, key, since_us)
+            || self.reloads_us.iter().any(|reload_us| *reload_us >= since_us)
+            || self.moved.contains(&slot_of(key.as_bytes()))
     }
 
     pub(super) fn number(&mut self, asked: Asked) -> u64 {
@@ -335,13 +392,18 @@ impl Books {
             let resumed_us = hold.resumed_us.unwrap_or(u64::MAX);
             hold.shard == shard && hold.answered_us < asked.at_us && execution.at_us < resumed_us
         };
-        let hold = self.holds.iter().find(|hold| is_held(hold)).filter(|_| !is_back);
+        // What goes back may be on its way when the order is answered.
+        let is_under_way = |hold: &Hold| execution.at_us < hold.answered_us + UNDER_WAY_US;
+        let hold = self.holds.iter().find(|hold| is_held(hold)).filter(|hold| !is_back || !is_under_way(hold));
         assert!(hold.is_none(), "{context}: {words:?} was executed while its node was held: {hold:?}, {asked:?}");
         let held = asked.epoch..=at_seats[asked.seat];
+        // What goes back goes to where the settings say by then, whenever the element was asked for; it may be on its way when they change.
+        let last = at_seats.iter().min().map_or(0, |epoch| epoch.saturating_sub(1));
+        let held = if is_back { last..=epochs.len() - 1 } else { held };
         let is_right = held.clone().any(|epoch| epochs[epoch].0[shard] == execution.node);
         let is_named = || asked.may_move && self.is_named(number, execution.node);
         assert!(
-            is_right || is_back || is_named(),
+            is_right || is_named(),
             "{context}: {words:?} has come to {} under {held:?} of {epochs:?}: {asked:?}",
             execution.node
         );
@@ -487,12 +549,9 @@ impl Books {
             }
             assert_eq!(done.len() + returned, pops.len() + is_left, "an element is lost or doubled: {about}");
             let orphaned = pops.len() - got - returned;
-            let is_excused = |pop: &&&Execution| {
-                let slots = BTreeSet::from([slot]);
-                let is_gone = |gone_us: &u64| gone_us.abs_diff(pop.at_us) < 3_000_000;
-                self.had(&[Harm::Fails], &slots, pop.at_us, pop.at_us + 3_000_000)
-                    || self.gone_waiters.iter().any(is_gone)
-            };
+            // A client that leaves is no excuse: what was popped for it goes back.
+            let is_excused =
+                |pop: &&&Execution| self.had(&[Harm::Fails], &BTreeSet::from([slot]), pop.at_us, pop.at_us + 3_000_000);
             let excused = pops.iter().filter(is_excused).count();
             assert!(orphaned <= excused, "an element was taken and reached no client: {about}");
             self.seen.orphaned += orphaned as u64;

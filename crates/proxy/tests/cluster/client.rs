@@ -111,6 +111,16 @@ impl Deed {
         matches!(self, Self::Exec | Self::Swap(_) | Self::Select)
     }
 
+    /// Whether an error of this kind is about such a request at all.
+    fn may_hear(self, words: &str) -> bool {
+        match words {
+            "-UNBLOCKED " => self == Self::Take,
+            "-NOSCRIPT " => self == Self::Script,
+            "-EXECABORT " | "the transaction was not executed" => matches!(self, Self::Exec | Self::Swap(_)),
+            _ => true,
+        }
+    }
+
     fn class(self) -> Option<&'static str> {
         Some(match self {
             Self::Ping(_) => "PING",
@@ -154,6 +164,8 @@ struct Pending {
 struct Swap {
     shard: usize,
     is_watching: bool,
+    /// When it was asked to be watched.
+    since_us: u64,
 }
 
 pub(super) struct Client {
@@ -450,7 +462,7 @@ impl Client {
     fn begin_swap(&mut self, scene: &mut Scene<'_>) {
         let shard = scene.rng.below(SHARDS);
         let (key, tags) = Self::register(scene, shard);
-        self.swap = Some(Swap { shard, is_watching: false });
+        self.swap = Some(Swap { shard, is_watching: false, since_us: scene.now_us });
         self.say(&["WATCH", &key]);
         self.expect(Deed::Watch, None, &tags, scene.now_us);
         let end = (RANGE_END + scene.books.next_number()).to_string();
@@ -546,10 +558,14 @@ impl Client {
         let is_redirect = is_moved && matches!(words, "-MOVED " | "-ASK " | "-TRYAGAIN " | "-EXECABORT ");
         // The script is brought to a node by who sent it, unless more was sent behind it.
         let is_unknown_script = words == "-NOSCRIPT " && pending.deed == Deed::Script && !self.pending.is_empty();
-        let had_fault = scene.books.had(&[Harm::Fails], &pending.slots, pending.at_us, scene.now_us)
+        let is_in_window = scene.books.had(&[Harm::Fails], &pending.slots, pending.at_us, scene.now_us);
+        let had_fault = is_in_window
             || scene.books.was_half_open(pending.tags.iter(), pending.at_us)
             || pending.deed.is_prepared() && scene.books.was_half_open_before(&pending.slots, pending.at_us);
         assert!(had_fault || is_redirect || is_unknown_script, "failed without a fault, at {}: {about}", scene.now_us);
+        scene.books.seen.by_half_open += u64::from(!is_in_window && had_fault && pending.deed.class().is_some());
+        let may_say = scene.books.may_say(words, pending.at_us) && pending.deed.may_hear(words);
+        assert!(may_say, "no fault makes this an answer to that, at {}: {about}", scene.now_us);
         let is_of_node =
             error.starts_with('-') && words.starts_with('-') && words != "-EXECABORT " && words != "-UNBLOCKED ";
         if let Some(number) = pending.number {
@@ -600,8 +616,11 @@ impl Client {
                 self.end_swap(swap, Some(number_of(value)), scene);
             }
             Deed::Swap(seen) => {
-                self.swap = None;
+                let swap = self.swap.take().expect("it has begun");
                 if is_null {
+                    let (key, _) = Self::register(scene, swap.shard);
+                    let is_touched = scene.books.was_touched(self.database, &key, swap.since_us);
+                    assert!(is_touched, "nothing has changed since it was watched at {}: {about}", swap.since_us);
                     scene.books.seen.undone += 1;
                     return self.tell_all(pending, Fate::Never, None, scene);
                 }
@@ -610,7 +629,10 @@ impl Client {
                 assert_eq!(number_of(&replies[0]), seen, "it was changed since it was watched: {about}");
                 self.tell_once(pending, None, scene);
             }
-            Deed::Take if is_null => {}
+            Deed::Take if is_null => {
+                let due_us = pending.at_us + pending.waits_us;
+                assert!(scene.now_us >= due_us, "empty {} us too early: {about}", due_us - scene.now_us);
+            }
             Deed::Take => {
                 let elements = elements(reply);
                 assert_eq!(elements.len(), 1, "{about}");
@@ -659,10 +681,7 @@ impl Client {
     }
 
     /// The client has gone: what of its requests was not answered, it does not know.
-    pub(super) fn leave(&self, books: &mut Books, now_us: u64) {
-        if self.is_waiting() {
-            books.gone_waiters.push(now_us);
-        }
+    pub(super) fn leave(&self, books: &mut Books) {
         books.seen.vanished += 1;
     }
 }

@@ -128,7 +128,7 @@ impl Run {
                 if from == to || !self.world.is_primary(from) || !self.world.is_primary(to) {
                     return;
                 }
-                self.books.moved.insert(slot);
+                self.books.note_move(slot, to);
                 from
             }
             Fault::Crash(node, _)

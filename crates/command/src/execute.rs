@@ -152,6 +152,8 @@ pub struct SessionView {
     pub is_in_transaction: bool,
     /// A script of the node calls the command.
     pub is_in_script: bool,
+    /// The session has a debugger: its next script stops at its first line.
+    pub debugs: bool,
 }
 
 /// How a local node left a request.
@@ -164,6 +166,9 @@ pub enum Outcome {
     Parked(WaitId),
     /// A script that takes longer than one call may. No reply was written; it goes on when the request is executed again.
     Unfinished,
+    /// A script is stopped by its debugger, and what that says is written. It goes on when the request is executed again, with the next
+    /// command of the debugger's client for its arguments; with none, that client has left and the script runs to its end.
+    Stopped,
     /// A script calls a command that is not the node's ([`Execute::asked`]), or has made so many changes that they have to be taken
     /// first ([`Execute::changes`]). No reply was written; it goes on when the request is executed again, which has to be at once.
     Asks,

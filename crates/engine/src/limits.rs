@@ -266,3 +266,19 @@ pub(crate) const SCRIPT_READS_KEPT: usize = 10_000;
 /// Bytes of these keys: a hundred each. A script can make keys as long as it likes.
 #[cfg(feature = "scripting")]
 pub(crate) const SCRIPT_READ_BYTES_KEPT: usize = 1 << 20;
+
+/// Lines at which a debugger of scripts stops, as in Redis.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_BREAKPOINTS_MAX: usize = 64;
+
+/// Bytes that a debugger of scripts says in one reply: a script may show values without end between two stops.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_LOG_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of one value that a debugger shows, whatever its client wants: tables may hold themselves.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_VALUE_BYTES_MAX: usize = 256 * 1024;
+
+/// Functions under way whose variables a debugger knows. Lua nests some 200 calls from C, and 20,000 of its own.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_FRAMES_MAX: usize = 20_000;

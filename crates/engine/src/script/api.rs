@@ -9,12 +9,14 @@ use sha1::{Digest, Sha1};
 use super::arguments::{Given, as_number, to_integer};
 use super::cache::{Hash, written};
 use super::convert::{Reading, number_argument};
+use super::debugger::Debugger;
 use super::effort::Effort;
 use super::exchange::{Exchange, Order, Report};
 use super::library::{Draft, TEXTS_TOO_LONG};
 use super::log::{self, ScriptLogLevel};
 use super::memory::Unlimited;
 use super::raise::{self, throw};
+use super::stops;
 use super::text;
 use super::vm::Way;
 use crate::limits::{LIBRARY_TEXT_BYTES_MAX, SCRIPT_LOG_BYTES_MAX, SCRIPT_REQUEST_BYTES_MAX};
@@ -69,7 +71,7 @@ pub(super) fn table<'s, 'e>(
     redis.raw_set("setresp", setresp)?;
     redis.raw_set("log", log_function(scope, way)?)?;
     constants(&redis)?;
-    plain_functions(lua, &redis, effort)?;
+    plain_functions(lua, &redis, exchange, effort)?;
     Ok(redis)
 }
 
@@ -254,7 +256,7 @@ fn constants(redis: &Table) -> Result<()> {
     redis.raw_set("REDIS_VERSION", VERSION)
 }
 
-fn plain_functions(lua: &Lua, redis: &Table, effort: &Rc<Effort>) -> Result<()> {
+fn plain_functions(lua: &Lua, redis: &Table, exchange: &Rc<Exchange>, effort: &Rc<Effort>) -> Result<()> {
     let raise_text = |lua: &Lua, text: &str| -> Result<mlua::Error> { Ok(throw(error_table(lua, text, false)?)) };
     let of_call = Rc::clone(effort);
     let sha1hex = lua.create_function(move |lua, values: MultiValue| {
@@ -269,9 +271,15 @@ fn plain_functions(lua: &Lua, redis: &Table, effort: &Rc<Effort>) -> Result<()> 
         lua.create_string(written(&hash))
     })?;
     redis.raw_set("sha1hex", sha1hex)?;
-    let error_reply = lua.create_function(|lua, values: MultiValue| match single_string(&values) {
+    let of_debugger = Rc::clone(exchange);
+    let error_reply = lua.create_function(move |lua, values: MultiValue| match single_string(&values) {
         None => error_table(lua, "ERR wrong number or type of arguments", true),
-        Some(text) => error_reply(lua, &text.as_bytes()),
+        Some(text) => {
+            let text = text.as_bytes();
+            let said = [b"-", text.strip_prefix(b"-").unwrap_or(&text)].concat();
+            of_debugger.with_debugger(|debugger| debugger.note_error(&said));
+            error_reply(lua, &text)
+        }
     })?;
     redis.raw_set("error_reply", error_reply)?;
     let status_reply = lua.create_function(|lua, values: MultiValue| match single_string(&values) {
@@ -300,8 +308,14 @@ fn plain_functions(lua: &Lua, redis: &Table, effort: &Rc<Effort>) -> Result<()> 
     redis.raw_set("set_repl", set_repl)?;
     redis.raw_set("replicate_commands", lua.create_function(|_, _: MultiValue| Ok(true))?)?;
     // Without a debugger both do nothing.
-    redis.raw_set("breakpoint", lua.create_function(|_, _: MultiValue| Ok(false))?)?;
-    redis.raw_set("debug", lua.create_function(|_, _: MultiValue| Ok(()))?)
+    let of_debugger = Rc::clone(exchange);
+    let breakpoint = lua.create_function(move |_, _: MultiValue| Ok(stops::breakpoint(&of_debugger)))?;
+    redis.raw_set("breakpoint", breakpoint)?;
+    let (of_debugger, of_call) = (Rc::clone(exchange), Rc::clone(effort));
+    let debug = lua.create_function(move |_, values: MultiValue| {
+        of_call.copy(stops::debug(&of_debugger, &values))
+    })?;
+    redis.raw_set("debug", debug)
 }
 
 fn number_of(lua: &Lua, value: Option<&Value>) -> Result<Option<f64>> {
@@ -345,7 +359,7 @@ fn error_reply(lua: &Lua, text: &[u8]) -> Result<Value> {
     error_table(lua, made, false)
 }
 
-enum Answered {
+pub(super) enum Answered {
     Value(Value),
     Error(Value),
 }
@@ -380,21 +394,39 @@ fn fill(exchange: &Exchange, values: &MultiValue) -> std::result::Result<(), &'s
     Ok(())
 }
 
-/// Runs a command: the engine does, while this waits on its own stack.
-fn command(lua: &Lua, way: &Way, exchange: &Exchange, values: &MultiValue) -> Result<Answered> {
-    if let Err(text) = fill(exchange, values) {
-        return Ok(Answered::Error(error_table(lua, text, true)?));
+/// Shows what a command has come to. One that was not run has no reply.
+fn note_answer(debugger: &mut Debugger, reply: &[u8], is_refused: bool) {
+    if let Some(text) = reply.strip_prefix(b"-").map(<[u8]>::trim_ascii_end) {
+        match is_refused {
+            true => return debugger.note_error(without_code(text)),
+            false => debugger.note_error(&[b"-", text].concat()),
+        }
     }
+    debugger.note_reply(reply);
+}
+
+fn without_code(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"ERR ").unwrap_or(text)
+}
+
+/// Runs a command: the engine does, while this waits on its own stack.
+pub(super) fn command(lua: &Lua, way: &Way, exchange: &Exchange, values: &MultiValue) -> Result<Answered> {
+    if let Err(text) = fill(exchange, values) {
+        exchange.with_debugger(|debugger| debugger.note_error(without_code(text.as_bytes())));
+        return Ok(Answered::Error(error_table(lua, text, false)?));
+    }
+    exchange.with_debugger(|debugger| debugger.note_call(exchange.request.borrow().as_args()));
     exchange.collector.mind(lua, lua.used_memory());
     // What has just been collected is no reason to refuse a write.
     exchange.vm_bytes.set(lua.used_memory());
     if matches!(way.suspend(Report::Call), Order::Kill | Order::End) {
-        exchange.is_killed.set(true);
+        exchange.end(text::KILLED);
     }
-    if exchange.is_killed.get() {
-        return Err(raise::throw_text(lua, text::KILLED));
+    if let Some(why) = exchange.ended.get() {
+        return Err(raise::throw_text(lua, why));
     }
     let reply = exchange.reply.borrow();
+    exchange.with_debugger(|debugger| note_answer(debugger, &reply, exchange.is_refused.get()));
     // A number takes no memory.
     let _unlimited = (reply.first() != Some(&b':')).then(|| Unlimited::for_bytes(lua, reply.len()));
     if let Some(line) = reply.strip_prefix(b"-") {

@@ -6,6 +6,7 @@ use respool_wire::{ArgsBuf, Protocol};
 
 use super::cache::Hash;
 use super::collector::Collector;
+use super::debugger::Debugger;
 use super::library::Registered;
 use super::log::ScriptLogLevel;
 
@@ -15,6 +16,8 @@ pub(super) enum Order {
     Compile { hash: Hash, text: Vec<u8>, spare: usize },
     /// Run what is kept under a hash.
     Run { hash: Hash, keys: usize, protocol: Protocol },
+    /// Run a text under [`Exchange::debugger`].
+    Debug { text: Vec<u8>, keys: usize, protocol: Protocol },
     /// Forget what is kept under a hash.
     Forget(Hash),
     /// Forget all scripts.
@@ -53,6 +56,9 @@ pub(super) enum Report {
     Log(ScriptLogLevel, Vec<u8>),
     /// The script has run for a while, and asks whether it may go on.
     Paused,
+    /// The debugger has stopped the script, and what it says is in [`Exchange::debugger`]. The next command belongs into
+    /// [`Exchange::request`].
+    Stopped,
     /// The script has run through; its reply is in [`Exchange::answer`].
     Done(Result<(), Raised>),
 }
@@ -80,8 +86,12 @@ pub(super) struct Exchange {
     pub(super) answer: RefCell<Vec<u8>>,
     /// The dialect in which a script reads replies.
     pub(super) protocol: Cell<Protocol>,
-    /// The script that runs is being ended.
-    pub(super) is_killed: Cell<bool>,
+    /// Why the script that runs is being ended.
+    pub(super) ended: Cell<Option<&'static str>>,
+    /// What debugs the script that runs.
+    pub(super) debugger: RefCell<Option<Box<Debugger>>>,
+    /// The command that was called last was not run, as scripts may not call it so.
+    pub(super) is_refused: Cell<bool>,
     /// The script's time slice is over, and its calls were nested too deep to interrupt it. It is interrupted as soon as they are not.
     pub(super) is_look_due: Cell<bool>,
     /// The text of a library runs, which may register functions.
@@ -98,6 +108,19 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
+    /// The script that runs is to end.
+    pub(super) fn end(&self, why: &'static str) {
+        if self.ended.get().is_none() {
+            self.ended.set(Some(why));
+        }
+    }
+
+    pub(super) fn with_debugger(&self, tell: impl FnOnce(&mut Debugger)) {
+        if let Some(debugger) = self.debugger.borrow_mut().as_mut() {
+            tell(debugger);
+        }
+    }
+
     /// Gives back what large commands and replies have left, once a script has ended.
     pub(super) fn give_memory_back(&self) {
         let mut request = self.request.borrow_mut();

@@ -11,6 +11,8 @@
 //!     |<--- the reply ---------------|<--- Report::Done ---------|
 //! ```
 //!
+//! A script may have a debugger (`debugger`), which stops it (`stops`) and then waits for what its client says.
+//!
 //! The interpreter is C code that calls back in the middle of `pcall`, `sort` or `gsub`. Lua 5.1 cannot yield there, so a script is
 //! left and gone on with by changing stacks: `redis.call` hands its request to the engine, which is borrowed by
 //! nothing meanwhile, and a script that takes long is left while the engine answers others with `BUSY`.
@@ -27,12 +29,14 @@ mod cmsgpack;
 mod collector;
 mod compile;
 mod convert;
+mod debugger;
 mod effort;
 mod exchange;
 mod functions;
 mod help;
 mod host;
 mod library;
+mod locals;
 mod log;
 mod memory;
 mod numbers;
@@ -43,6 +47,7 @@ mod random;
 mod reads;
 mod run;
 mod shebang;
+mod stops;
 mod structs;
 mod text;
 mod vm;

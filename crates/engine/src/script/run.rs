@@ -18,6 +18,7 @@ use respool_command::{
 use respool_wire::{Args, ArgsBuf, Encoder};
 
 use super::cache::{Cache, Hash, hash_of, parsed, written};
+use super::debugger::Debugger;
 use super::exchange::{BUFFER_BYTES_KEPT, Order, Raised, Report};
 use super::functions;
 use super::help;
@@ -27,6 +28,7 @@ use super::log::{Log, ScriptLogLevel};
 use super::ownership::{Ownership, Owns};
 use super::reads::Reads;
 use super::shebang::ScriptFlags;
+use super::stops;
 use super::text;
 use super::watched::WatchedCalls;
 use crate::commands::{self, Call, Fault};
@@ -91,6 +93,8 @@ struct Running {
     cost: u32,
     /// They have cost so much that it is time for another.
     is_look_due: bool,
+    /// Its debugger waits for a command.
+    is_stopped: bool,
     /// What the vm is to do next.
     order: Order,
     /// The command that it has called and that is not the engine's.
@@ -270,10 +274,15 @@ pub(crate) fn execute(
     reply: &mut Encoder<'_>,
 ) -> Result<Outcome, Fault> {
     if desk.scripts.is_running() {
-        return amid_script(desk, row, session, reply);
+        return amid_script(desk, (row, args), session, reply);
     }
     let Command::Scripting(command) = row.command else { return Err(commands::unsupported(row)) };
     match command {
+        ScriptingCommand::Eval | ScriptingCommand::EvalRo if session.debugs => {
+            let debugger = Some(Box::new(Debugger::new(args.at(1))));
+            *desk.scripts.host()?.exchange.debugger.borrow_mut() = debugger;
+            return under_debugger(desk, reply, |desk, reply| begin(desk, command, args, session, reply));
+        }
         ScriptingCommand::Eval | ScriptingCommand::EvalRo | ScriptingCommand::Evalsha | ScriptingCommand::EvalshaRo => {
             return begin(desk, command, args, session, reply);
         }
@@ -308,9 +317,10 @@ pub(crate) fn execute(
             reply.simple("OK");
         }
         ScriptingCommand::ScriptDebug => {
+            // Who debugs is the caller's to know: see `SessionView::debugs`.
             let is = |word: &str| args.at(2).eq_ignore_ascii_case(word.as_bytes());
-            if !is("NO") {
-                return Err(if is("YES") || is("SYNC") { text::NO_DEBUGGER } else { text::DEBUG_OPTION }.into());
+            if !["YES", "SYNC", "NO"].into_iter().any(is) {
+                return Err(text::DEBUG_OPTION.into());
             }
             reply.simple("OK");
         }
@@ -325,13 +335,21 @@ pub(crate) fn execute(
 /// A request while a script runs: its own, one that may come in between, or one that has to come later.
 fn amid_script(
     desk: &mut Desk<'_>,
-    row: &'static Row,
+    (row, args): (&'static Row, Args<'_>),
     session: &SessionView,
     reply: &mut Encoder<'_>,
 ) -> Result<Outcome, Fault> {
+    let now_ms = desk.scripts.clock_ms();
     let Some(running) = &mut desk.scripts.running else { return Err(text::NOT_BUSY.into()) };
     if session.has_waited && session.client_id == running.owner {
-        return go_on(desk, reply);
+        if std::mem::take(&mut running.is_stopped) {
+            (running.started_ms, running.looks) = (now_ms, 0);
+            if let Some(host) = &desk.scripts.host {
+                stops::hear(&host.exchange, args);
+            }
+        }
+        let is_debugged = desk.scripts.host.as_ref().is_some_and(|host| host.exchange.debugger.borrow().is_some());
+        return if is_debugged { under_debugger(desk, reply, go_on) } else { go_on(desk, reply) };
     }
     let is_function = matches!(running.name, Name::Function { .. });
     let busy = if is_function { texts::BUSY_FUNCTION } else { texts::BUSY_SCRIPT };
@@ -388,9 +406,36 @@ fn begin(
         let hash = hash_of(args.at(1));
         (hash, scripts.load(hash, args.at(1))?)
     };
-    let order = Order::Run { hash, keys, protocol: reply.protocol() };
+    let protocol = reply.protocol();
+    let order = match session.debugs {
+        true => Order::Debug { text: args.at(1).to_vec(), keys, protocol },
+        false => Order::Run { hash, keys, protocol },
+    };
     start(desk, Start { flags, is_readonly, order, name: Name::Script(hash) }, args, session)?;
     go_on(desk, reply)
+}
+
+/// Runs what may end the session of a debugger. Its client is told so in front of what has come of the script.
+fn under_debugger(
+    desk: &mut Desk<'_>,
+    reply: &mut Encoder<'_>,
+    run: impl FnOnce(&mut Desk<'_>, &mut Encoder<'_>) -> Result<Outcome, Fault>,
+) -> Result<Outcome, Fault> {
+    let mut said = Vec::new();
+    let ran = run(desk, &mut Encoder::new(&mut said, reply.protocol()));
+    if matches!(ran, Ok(Outcome::Stopped | Outcome::Unfinished | Outcome::Asks)) {
+        reply.raw(&said);
+        return ran;
+    }
+    let debugger = desk.scripts.host.as_ref().and_then(|host| host.exchange.debugger.borrow_mut().take());
+    let mut debugger = debugger.unwrap_or_else(|| Box::new(Debugger::new(b"")));
+    debugger.say("<endsession>");
+    debugger.tell(reply);
+    match ran {
+        Ok(_) => reply.raw(&said),
+        Err(fault) => refuse(fault, reply.position(), reply),
+    }
+    Ok(Outcome::Done)
 }
 
 /// Calls a function.
@@ -465,6 +510,7 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         looks: 0,
         cost: 0,
         is_look_due: false,
+        is_stopped: false,
         order,
         asked: None,
     }));
@@ -515,8 +561,20 @@ fn resume(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault
             Some(Report::Log(level, line)) => desk.scripts.write_log(level, &line),
             Some(Report::Paused) => {
                 if desk.scripts.is_late() {
+                    if let Some(host) = &desk.scripts.host {
+                        host.exchange.with_debugger(|debugger| debugger.is_late = true);
+                    }
                     return Ok(Outcome::Unfinished);
                 }
+            }
+            Some(Report::Stopped) => {
+                if let Some(running) = &mut desk.scripts.running {
+                    running.is_stopped = true;
+                }
+                if let Some(host) = &desk.scripts.host {
+                    stops::tell(&host.exchange, reply);
+                }
+                return Ok(Outcome::Stopped);
             }
             Some(Report::Done(Ok(()))) => {
                 desk.scripts.running = None;
@@ -601,6 +659,7 @@ fn run_command(desk: &mut Desk<'_>) {
     let permitted = permitted(args, &scripts.renames, running, keyspace, *memory_bytes_max)
         .and_then(|row| scripts.ownership.check(row, args).map(|()| row));
     let row = permitted.as_ref().ok().copied();
+    exchange.is_refused.set(row.is_none());
     running.cost += if row.is_some_and(|row| !row.is_quick) { SCRIPT_SLOW_COMMAND } else { 1 };
     if let Some(row) = row {
         scripts.watched.note(row, running.database, args);

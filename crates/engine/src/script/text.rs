@@ -17,7 +17,7 @@ pub(super) const NEGATIVE_KEYS: &str = "ERR Number of keys can't be negative";
 pub(super) const TOO_MANY_KEYS: &str = "ERR Number of keys can't be greater than number of args";
 pub(super) const FLUSH_OPTION: &str = "ERR SCRIPT FLUSH only support SYNC|ASYNC option";
 pub(super) const DEBUG_OPTION: &str = "ERR Use SCRIPT DEBUG YES/SYNC/NO";
-pub(super) const NO_DEBUGGER: &str = "ERR the embedded server has no debugger of scripts";
+pub(super) const ABORTED: &str = "ERR script aborted for user request";
 pub(super) const NOT_BUSY: &str = "NOTBUSY No scripts in execution right now.";
 pub(super) const UNKILLABLE: &str = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can \
                                      either wait the script termination or kill the server in a hard way using the SHUTDOWN \

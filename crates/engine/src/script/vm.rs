@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use corosensei::Yielder;
 use mlua::chunk::ChunkMode;
+use mlua::debug::DebugEvent;
 use mlua::{Function, HookTriggers, Lua, LuaOptions, MultiValue, Result, Scope, StdLib, Table, Value, VmState};
 use respool_command::words::until_nul;
 use respool_wire::{Encoder, Protocol};
@@ -18,7 +19,8 @@ use super::exchange::{Exchange, Order, Raised, Report};
 use super::memory::Unlimited;
 use super::raise::{self, PRELUDE};
 use super::random::Random;
-use super::{bits, cjson, cmsgpack, convert, pattern, structs, text};
+use super::stops::{Frames, Stops};
+use super::{bits, cjson, cmsgpack, convert, locals, pattern, stops, structs, text};
 use crate::limits::{
     SCRIPT_GARBAGE_BYTES, SCRIPT_MEMORY_BYTES_MAX, SCRIPT_SLICE_COROUTINES, SCRIPT_SLICE_INSTRUCTIONS,
     SCRIPT_STRING_BYTES_MAX, UNPACKED_VALUES_MAX,
@@ -36,6 +38,9 @@ const AT_HAND_MAX: usize = 128;
 /// What the table of functions takes for each at most: its places, half of which are free behind its growth, and those of the table
 /// before, which is there meanwhile.
 const NAME_BYTES: usize = 128;
+
+/// The global that a script calls which is debugged.
+const DEBUGGER_NAME: &str = "debugger of this script";
 
 /// How scripts are called in errors.
 const SCRIPT_NAME: &[u8] = b"@user_script";
@@ -56,16 +61,29 @@ pub(super) fn serve(way: &Way, exchange: &Rc<Exchange>) {
     let _: Result<()> = lua.scope(|scope| {
         let pause = scope.create_function(|lua, ()| look(lua, way, exchange))?;
         let effort = Rc::new(Effort::new(pause.clone(), Rc::clone(exchange)));
-        let world = World::new(&lua, scope, way, exchange, &effort)?;
+        let world = World::new(&lua, scope, way, exchange, &effort, &pause)?;
         lua.set_memory_limit(SCRIPT_MEMORY_BYTES_MAX)?;
-        let triggers = HookTriggers::new().every_nth_instruction(SCRIPT_SLICE_INSTRUCTIONS);
-        let of_hook = Rc::clone(exchange);
-        let look = move || pause.call::<()>(()).inspect_err(|_| of_hook.is_look_due.set(true));
-        lua.set_global_hook(triggers, move |_, _| look().map(|()| VmState::Continue))?;
+        set_hook(&lua, &pause, exchange, LOOKS)?;
         world.work(way, exchange);
         lua.remove_global_hook();
         Ok(())
     });
+}
+
+/// Has a script asked now and then whether it may go on.
+const LOOKS: HookTriggers = HookTriggers::new().every_nth_instruction(SCRIPT_SLICE_INSTRUCTIONS);
+
+/// Has what is triggered looked at from now on: what is not a line is a look.
+fn set_hook(lua: &Lua, pause: &Function, exchange: &Rc<Exchange>, triggers: HookTriggers) -> Result<()> {
+    let (of_hook, pause) = (Rc::clone(exchange), pause.clone());
+    lua.set_global_hook(triggers, move |_, frame| {
+        if frame.event() == DebugEvent::Line {
+            stops::note_line(&of_hook, frame);
+        } else {
+            pause.call::<()>(()).inspect_err(|_| of_hook.is_look_due.set(true))?;
+        }
+        Ok(VmState::Continue)
+    })
 }
 
 /// What is called.
@@ -81,9 +99,9 @@ fn look(lua: &Lua, way: &Way, exchange: &Exchange) -> Result<()> {
     exchange.vm_bytes.set(lua.used_memory());
     // One that is being ended asks as well: others have to be served until it is.
     if matches!(way.suspend(Report::Paused), Order::Kill | Order::End) {
-        exchange.is_killed.set(true);
+        exchange.end(text::KILLED);
     }
-    if exchange.is_killed.get() { Err(raise::throw_text(lua, text::KILLED)) } else { Ok(()) }
+    exchange.ended.get().map_or(Ok(()), |why| Err(raise::throw_text(lua, why)))
 }
 
 /// What scripts live in.
@@ -112,6 +130,11 @@ struct World<'l> {
     effort: Rc<Effort>,
     /// Bytes that were left by the last full collection.
     needed_bytes: Cell<usize>,
+    /// Asks whether a script may go on.
+    pause: Function,
+    /// What a script calls that is debugged, and what is known of its functions.
+    reach: Function,
+    frames: Rc<RefCell<Frames>>,
 }
 
 impl<'l> World<'l> {
@@ -121,14 +144,15 @@ impl<'l> World<'l> {
         way: &'e Way,
         exchange: &'e Rc<Exchange>,
         effort: &Rc<Effort>,
+        pause: &Function,
     ) -> Result<Self> {
         let host = lua.create_table()?;
         let redis = api::table(lua, scope, way, exchange, effort)?;
         host.raw_set("redis", &redis)?;
         host.raw_set("os", api::os_table(lua, scope, way, exchange)?)?;
         let unwrap = scope.create_function(|lua, error: Value| {
-            if exchange.is_killed.get() {
-                return Err(raise::throw_text(lua, text::KILLED));
+            if let Some(why) = exchange.ended.get() {
+                return Err(raise::throw_text(lua, why));
             }
             // Calls were nested too deep for a look: here, where what that raised is caught, there is room for one.
             if exchange.is_look_due.replace(false) {
@@ -178,6 +202,9 @@ impl<'l> World<'l> {
         let (of_eval, run, runs, of_functions, load_library, call_function, calls): Made =
             prelude.call((host, names))?;
         *slot.borrow_mut() = Some(of_eval.clone());
+        let frames = Rc::new(RefCell::new(Frames::default()));
+        let stops = Stops { way, exchange, frames: Rc::clone(&frames), world: Rc::clone(&slot) };
+        let reach = scope.create_function(move |lua, variables: Function| stops.reach(lua, variables))?;
         let (compiled, functions) = (lua.create_table()?, lua.create_table()?);
         Ok(Self {
             lua,
@@ -196,11 +223,14 @@ impl<'l> World<'l> {
             at_hand: RefCell::default(),
             functions_at_hand: RefCell::default(),
             needed_bytes: Cell::new(lua.used_memory()),
+            pause: pause.clone(),
+            reach,
+            frames,
         })
     }
 
     /// Carries orders out until the last.
-    fn work(&self, way: &Way, exchange: &Exchange) {
+    fn work(&self, way: &Way, exchange: &Rc<Exchange>) {
         let mut order = way.suspend(Report::Ready);
         loop {
             let report = match order {
@@ -212,6 +242,7 @@ impl<'l> World<'l> {
                     let function = self.compiled(hash);
                     Report::Done(self.run(exchange, WayIn::Script, function, keys, protocol))
                 }
+                Order::Debug { text, keys, protocol } => Report::Done(self.debug(exchange, &text, keys, protocol)),
                 Order::Call { name, keys, protocol } => {
                     let function = self.function(name);
                     Report::Done(self.run(exchange, WayIn::Function, function, keys, protocol))
@@ -318,7 +349,7 @@ impl<'l> World<'l> {
         keys: usize,
         protocol: Protocol,
     ) -> std::result::Result<(), Raised> {
-        exchange.is_killed.set(false);
+        exchange.ended.set(None);
         exchange.is_look_due.set(false);
         exchange.coroutines.set(0);
         exchange.protocol.set(Protocol::Resp2);
@@ -329,9 +360,38 @@ impl<'l> World<'l> {
         });
         written.unwrap_or_else(|error| {
             let why = why(&error);
-            let text = if why == text::KILLED.as_bytes() { why } else { [b"ERR ", &why[..]].concat() };
+            let text = if is_end(&why) { why } else { [b"ERR ", &why[..]].concat() };
             Err(Raised { text, place: None })
         })
+    }
+
+    /// Runs a text that [`Exchange::debugger`] may stop.
+    fn debug(
+        &self,
+        exchange: &Rc<Exchange>,
+        text: &[u8],
+        keys: usize,
+        protocol: Protocol,
+    ) -> std::result::Result<(), Raised> {
+        let function = compile(self.lua, text, SCRIPT_NAME, &self.of_eval).and_then(|function| {
+            let Some((code, places)) = locals::with_calls(&function.dump(false), DEBUGGER_NAME.as_bytes()) else {
+                return Ok(function);
+            };
+            self.frames.borrow_mut().places = places;
+            self.lua.gc_stop();
+            let code = self.lua.load(code).set_mode(ChunkMode::Binary).set_environment(self.of_eval.clone());
+            let function = code.into_function();
+            self.lua.gc_restart();
+            self.of_eval.raw_set(DEBUGGER_NAME, &self.reach)?;
+            set_hook(self.lua, &self.pause, exchange, LOOKS.every_line())?;
+            function
+        });
+        let ran = self.run(exchange, WayIn::Script, function, keys, protocol);
+        self.frames.borrow_mut().clear();
+        // What cannot be put back does nothing without a debugger.
+        let _: Result<()> = self.of_eval.raw_set(DEBUGGER_NAME, Value::Nil);
+        let _: Result<()> = set_hook(self.lua, &self.pause, exchange, LOOKS);
+        ran
     }
 
     /// Writes the reply of a script that has run through. Other requests may be executed meanwhile, which do not touch it before that has ended.
@@ -421,7 +481,7 @@ impl<'l> World<'l> {
     }
 
     fn load_once(&self, exchange: &Exchange, text: &[u8]) -> std::result::Result<(), Vec<u8>> {
-        exchange.is_killed.set(false);
+        exchange.ended.set(None);
         exchange.is_look_due.set(false);
         exchange.coroutines.set(0);
         exchange.registered.take();
@@ -436,9 +496,9 @@ impl<'l> World<'l> {
             Ok((false, value)) => self.raised(value).map(|raised| raised.text),
             Err(error) => Ok(why(&error)),
         };
-        let text = match exchange.is_killed.get() {
-            true => text::LOAD_TIMEOUT.into(),
-            false => raised.unwrap_or_default(),
+        let text = match exchange.ended.get() {
+            Some(_) => text::LOAD_TIMEOUT.into(),
+            None => raised.unwrap_or_default(),
         };
         Err([b"ERR Error registering functions: ", &text[..]].concat())
     }
@@ -467,7 +527,7 @@ impl<'l> World<'l> {
 
 /// Makes a function of a text, never of bytecode. Nothing is collected meanwhile: Lua 5.1 does not hold on to the name of what
 /// it compiles.
-fn compile(lua: &Lua, text: &[u8], name: &[u8], world: &Table) -> Result<Function> {
+pub(super) fn compile(lua: &Lua, text: &[u8], name: &[u8], world: &Table) -> Result<Function> {
     lua.gc_stop();
     let chunk =
         lua.load(text).set_name(String::from_utf8_lossy(name)).set_mode(ChunkMode::Text).set_environment(world.clone());
@@ -505,8 +565,13 @@ const LOAD_FAILED: &[u8] = b"ERR Error compiling function: ";
 /// What Lua says for want of memory.
 pub(super) const NO_MEMORY: &[u8] = b"not enough memory";
 
+/// Whether this is what a script is told that is being ended.
+fn is_end(text: &[u8]) -> bool {
+    [text::KILLED, text::ABORTED].iter().any(|end| end.as_bytes() == text)
+}
+
 /// The text of an error.
-fn why(error: &mlua::Error) -> Vec<u8> {
+pub(super) fn why(error: &mlua::Error) -> Vec<u8> {
     match error {
         mlua::Error::SyntaxError { message, .. } => message.clone().into_bytes(),
         mlua::Error::MemoryError(_) => NO_MEMORY.to_vec(),
@@ -560,7 +625,7 @@ fn errors(lua: &Lua, host: &Table) -> Result<()> {
                     _ => tostring.call::<mlua::LuaString>(other)?.as_bytes().to_vec(),
                 };
                 let table = lua.create_table()?;
-                let text = if text == text::KILLED.as_bytes() { text } else { [b"ERR ", &text[..]].concat() };
+                let text = if is_end(&text) { text } else { [b"ERR ", &text[..]].concat() };
                 table.raw_set("err", lua.create_string(text)?)?;
                 table
             }

@@ -8,6 +8,7 @@
     reason = "the engine is told the time that the server lives in"
 )]
 
+mod debugger;
 mod functions;
 #[allow(dead_code, reason = "the other tests need more of it")]
 #[path = "../differential/generate.rs"]

@@ -1,0 +1,410 @@
+//! What a debugger of scripts knows and says: the lines of the script, where it stops, and the lines that go to its client.
+//!
+//! The words are those of Redis's debugger, which programs read. It knows nothing of the interpreter: see `stops.rs` for that.
+
+use respool_wire::{Args, Encoder};
+
+use crate::limits::{DEBUGGER_BREAKPOINTS_MAX, DEBUGGER_LOG_BYTES_MAX};
+use crate::number::integer;
+
+/// Bytes of a value that are shown unless the client says otherwise, and the fewest that it may say.
+const SHOWN_BYTES: usize = 256;
+const SHOWN_BYTES_MIN: usize = 60;
+/// Words of a command that are shown.
+const SHOWN_WORDS: usize = 10;
+/// Aggregates in each other that are shown of a reply.
+const SHOWN_DEPTH: usize = 64;
+
+/// One session.
+pub(super) struct Debugger {
+    lines: Vec<Vec<u8>>,
+    breakpoints: Vec<usize>,
+    /// It stops at the next line, and shows what the script calls until then.
+    pub(super) is_stepping: bool,
+    /// The script has asked to be stopped.
+    pub(super) is_asked: bool,
+    /// The script has run for so long that it is stopped.
+    pub(super) is_late: bool,
+    /// It waits for a command, and what it runs for that is not stopped.
+    pub(super) is_stopped: bool,
+    /// Lines that have begun and at which it has not been asked whether to stop.
+    pub(super) begun: Vec<usize>,
+    /// The line at which it is.
+    pub(super) line: usize,
+    /// Bytes of a value that are shown; `None`: all.
+    shown: Option<usize>,
+    has_hinted: bool,
+    said: Vec<Vec<u8>>,
+    said_bytes: usize,
+}
+
+impl Debugger {
+    pub(super) fn new(script: &[u8]) -> Self {
+        let end = script.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
+        let lines = match end {
+            0 => Vec::new(),
+            _ => script[..end].split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect(),
+        };
+        Self {
+            lines,
+            breakpoints: Vec::new(),
+            is_stepping: true,
+            is_asked: false,
+            is_late: false,
+            is_stopped: false,
+            begun: Vec::new(),
+            line: 0,
+            shown: Some(SHOWN_BYTES),
+            has_hinted: false,
+            said: Vec::new(),
+            said_bytes: 0,
+        }
+    }
+
+    /// Its client has left: the script runs to its end.
+    pub(super) fn desert(&mut self) {
+        self.is_stepping = false;
+        self.breakpoints.clear();
+        self.said.clear();
+    }
+
+    /// Whether it stops at a line, which it says then.
+    pub(super) fn stops_at(&mut self, line: usize) -> bool {
+        self.line = line;
+        let is_breakpoint = self.breakpoints.contains(&line);
+        let reason = match () {
+            () if self.is_asked => "redis.breakpoint() called",
+            () if is_breakpoint => "break point",
+            () if self.is_stepping => "step over",
+            () if self.is_late => "timeout reached, infinite loop?",
+            () => return false,
+        };
+        (self.is_stepping, self.is_asked, self.is_late) = (false, false, false);
+        self.say(format!("* Stopped at {line}, stop reason = {reason}"));
+        self.say_line(line);
+        true
+    }
+
+    /// Whether no more is said before the client has been given what was.
+    pub(super) fn is_full(&self) -> bool {
+        self.said_bytes > DEBUGGER_LOG_BYTES_MAX
+    }
+
+    /// Says one line. What is too much is left out, which the last line tells.
+    pub(super) fn say(&mut self, line: impl Into<Vec<u8>>) {
+        let mut line = line.into();
+        if self.is_full() {
+            return;
+        }
+        self.said_bytes += line.len() + size_of::<Vec<u8>>();
+        if self.is_full() {
+            line = b"<hint> There was more than can be shown.".to_vec();
+        }
+        line.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')).for_each(|byte| *byte = b' ');
+        self.said.push(line);
+    }
+
+    /// Says one line, of which no more than is wanted is shown.
+    pub(super) fn say_value(&mut self, mut line: Vec<u8>) {
+        let Some(shown) = self.shown.filter(|shown| line.len() > *shown) else { return self.say(line) };
+        line.truncate(shown);
+        line.extend(b" ...");
+        self.say(line);
+        if !std::mem::replace(&mut self.has_hinted, true) {
+            self.say("<hint> The above reply was trimmed. Use 'maxlen 0' to disable trimming.");
+        }
+    }
+
+    /// Gives the client what has been said.
+    pub(super) fn tell(&mut self, reply: &mut Encoder<'_>) {
+        let said = std::mem::take(&mut self.said);
+        self.said_bytes = 0;
+        reply.array(said.len());
+        for line in said {
+            reply.raw(b"+");
+            reply.raw(&line);
+            reply.raw(b"\r\n");
+        }
+    }
+
+    /// A script calls a command.
+    pub(super) fn note_call(&mut self, request: Args<'_>) {
+        if !self.is_stepping || self.is_full() {
+            return;
+        }
+        let mut line = b"<redis>".to_vec();
+        for (place, word) in request.iter().enumerate() {
+            if place == SHOWN_WORDS {
+                line.extend(format!(" ... ({} more)", request.len() - place - 1).into_bytes());
+                break;
+            }
+            line.push(b' ');
+            line.extend(word);
+        }
+        self.say(line);
+    }
+
+    /// A script is given an error.
+    pub(super) fn note_error(&mut self, text: &[u8]) {
+        if self.is_stepping {
+            self.say([b"<error> ", text].concat());
+        }
+    }
+
+    /// A script is given the reply to a command.
+    pub(super) fn note_reply(&mut self, reply: &[u8]) {
+        if self.is_stepping && !self.is_full() {
+            let mut line = b"<reply> ".to_vec();
+            show_reply(&mut line, reply, 0);
+            self.say_value(line);
+        }
+    }
+
+    pub(super) fn say_line(&mut self, number: usize) {
+        let is_breakpoint = self.breakpoints.contains(&number);
+        let mark = match (number == self.line, is_breakpoint) {
+            (true, true) => "->#",
+            (true, false) => "-> ",
+            (false, true) => "  #",
+            (false, false) => "   ",
+        };
+        let text = number.checked_sub(1).and_then(|place| self.lines.get(place));
+        let text = text.map_or(&b"<out of range source code line>"[..], Vec::as_slice);
+        self.say([format!("{mark}{number:<3} ").as_bytes(), text].concat());
+    }
+
+    fn list(&mut self, around: i64, context: i64) {
+        let (first, last) = (around.saturating_sub(context).max(1), around.saturating_add(context));
+        for number in 1..=self.lines.len() {
+            if (first..=last).contains(&(number as i64)) {
+                self.say_line(number);
+            }
+        }
+    }
+
+    /// `list [line [context]]`
+    pub(super) fn say_list(&mut self, words: Args<'_>) {
+        let number = |place| words.get(place).map(leading_number);
+        let around = number(1).filter(|line| *line > 0).unwrap_or(self.line as i64);
+        self.list(around, number(2).unwrap_or(5));
+    }
+
+    pub(super) fn say_whole(&mut self) {
+        self.list(1, 1_000_000);
+    }
+
+    /// `maxlen [bytes]`
+    pub(super) fn limit_shown(&mut self, words: Args<'_>) {
+        if words.len() == 2 {
+            self.has_hinted = true;
+            let wanted = leading_number(words.at(1));
+            let bytes = usize::try_from(wanted).unwrap_or(0).max(SHOWN_BYTES_MIN);
+            self.shown = (wanted != 0).then_some(bytes);
+        }
+        match self.shown {
+            Some(bytes) => self.say(format!("<value> replies are truncated at {bytes} bytes.")),
+            None => self.say("<value> replies are unlimited."),
+        }
+    }
+
+    /// `break [line ...]`
+    pub(super) fn set_breakpoints(&mut self, words: Args<'_>) {
+        if words.len() == 1 {
+            return self.say_breakpoints();
+        }
+        for word in words.from(1).iter() {
+            match integer::parse(word) {
+                None => self.say([b"Invalid argument:'", word, b"'"].concat()),
+                Some(0) => {
+                    self.breakpoints.clear();
+                    self.say("All breakpoints removed.");
+                }
+                Some(line) if line < 0 => self.remove_breakpoint(line.unsigned_abs() as usize),
+                Some(line) => self.add_breakpoint(line as usize),
+            }
+        }
+    }
+
+    fn say_breakpoints(&mut self) {
+        match self.breakpoints.len() {
+            0 => self.say("No breakpoints set. Use 'b <line>' to add one."),
+            count => self.say(format!("{count} breakpoints set:")),
+        }
+        for line in self.breakpoints.clone() {
+            self.say_line(line);
+        }
+    }
+
+    fn add_breakpoint(&mut self, line: usize) {
+        if self.breakpoints.len() >= DEBUGGER_BREAKPOINTS_MAX {
+            return self.say("Too many breakpoints set.");
+        }
+        if line > self.lines.len() {
+            return self.say("Wrong line number.");
+        }
+        if !self.breakpoints.contains(&line) {
+            self.breakpoints.push(line);
+        }
+        self.list(line as i64, 1);
+    }
+
+    fn remove_breakpoint(&mut self, line: usize) {
+        let before = self.breakpoints.len();
+        self.breakpoints.retain(|known| *known != line);
+        self.say(match self.breakpoints.len() < before {
+            true => "Breakpoint removed.",
+            false => "No breakpoint in the specified line.",
+        });
+    }
+
+    pub(super) fn help(&mut self) {
+        for line in HELP {
+            self.say(line);
+        }
+    }
+}
+
+const HELP: [&str; 25] = [
+    "Commands of the debugger of scripts:",
+    "[s]tep               Run this line, and stop at the next one.",
+    "[n]ext               The same.",
+    "[c]ontinue           Run on, up to a breakpoint.",
+    "[l]ist               Show the lines around this one.",
+    "[l]ist [line]        Show the lines around that one; 0 stands for this one.",
+    "[l]ist [line] [ctx]  Show so many lines before and behind it.",
+    "[w]hole              Show all lines.",
+    "[p]rint              Show the local variables.",
+    "[p]rint <var>        Show this variable, of any function that is under way,",
+    "                     or KEYS or ARGV.",
+    "[b]reak              Show the breakpoints.",
+    "[b]reak <line>       Stop at this line.",
+    "[b]reak -<line>      Stop at this line no more.",
+    "[b]reak 0            Stop at no line.",
+    "[t]race              Show which functions are under way, and where.",
+    "[e]val <code>        Run code in a function of its own, and show what it returns.",
+    "[r]edis <cmd>        Run a command, and show its reply.",
+    "[m]axlen [len]       Show no more than so many bytes of a value; 0 stands for all.",
+    "[a]bort              End the script. In sync mode its changes stay.",
+    "[h]elp               Show this.",
+    "",
+    "What a script may call:",
+    "redis.debug(...)     Show values.",
+    "redis.breakpoint()   Stop at the next line.",
+];
+
+/// The number at the beginning of a word, as `atoi` reads it.
+fn leading_number(word: &[u8]) -> i64 {
+    let (is_negative, digits) = match word.trim_ascii_start() {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit()).take(9);
+    let number = digits.fold(0, |number, digit| number * 10 + i64::from(digit - b'0'));
+    if is_negative { -number } else { number }
+}
+
+/// Adds a text with quotes, as it could be typed.
+pub(super) fn show_text(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    for byte in text {
+        match byte {
+            b'\\' | b'"' => out.extend([b'\\', *byte]),
+            b'\n' => out.extend(b"\\n"),
+            b'\r' => out.extend(b"\\r"),
+            b'\t' => out.extend(b"\\t"),
+            7 => out.extend(b"\\a"),
+            8 => out.extend(b"\\b"),
+            b' '..=b'~' => out.push(*byte),
+            _ => out.extend(format!("\\x{byte:02x}").into_bytes()),
+        }
+    }
+    out.push(b'"');
+}
+
+/// Adds a reply as it is shown. Gives what is behind it.
+fn show_reply<'r>(out: &mut Vec<u8>, reply: &'r [u8], depth: usize) -> &'r [u8] {
+    let Some(end) = reply.windows(2).position(|pair| pair == b"\r\n") else { return &[] };
+    let (line, rest) = (&reply[..end], &reply[end + 2..]);
+    let (kind, body) = (line.first().copied().unwrap_or_default(), line.get(1..).unwrap_or_default());
+    let count = integer::parse(body).and_then(|count| usize::try_from(count).ok());
+    match (kind, count) {
+        (b'$' | b'*', None) => out.extend(b"NULL"),
+        (b'$' | b'=', Some(length)) => {
+            show_text(out, rest.get(..length).unwrap_or(rest));
+            return rest.get(length + 2..).unwrap_or_default();
+        }
+        (b'*' | b'~' | b'%' | b'>', Some(count)) if depth < SHOWN_DEPTH => {
+            return show_elements(out, (kind, count), rest, depth);
+        }
+        (b':', _) => out.extend(body),
+        (b'_', _) => out.extend(b"(null)"),
+        (b'#', _) => out.extend(if body == b"t" { &b"#true"[..] } else { b"#false" }),
+        (b',', _) => out.extend([b"(double) ", body].concat()),
+        _ => show_text(out, line),
+    }
+    rest
+}
+
+fn show_elements<'r>(out: &mut Vec<u8>, (kind, count): (u8, usize), reply: &'r [u8], depth: usize) -> &'r [u8] {
+    let (open, close) = match kind {
+        b'~' => (&b"~("[..], b')'),
+        b'%' => (&b"{"[..], b'}'),
+        _ => (&b"["[..], b']'),
+    };
+    out.extend(open);
+    let mut rest = reply;
+    for place in 0..count {
+        if place > 0 {
+            out.push(b',');
+        }
+        rest = show_reply(out, rest, depth + 1);
+        if kind == b'%' {
+            out.extend(b" => ");
+            rest = show_reply(out, rest, depth + 1);
+        }
+    }
+    out.push(close);
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_are_shown_as_redis_shows_them() {
+        for (reply, shown) in [
+            ("+OK\r\n", "\"+OK\""),
+            ("-ERR a\r\n", "\"-ERR a\""),
+            (":5\r\n", "5"),
+            ("$-1\r\n", "NULL"),
+            ("*-1\r\n", "NULL"),
+            ("_\r\n", "(null)"),
+            ("#t\r\n", "#true"),
+            (",1.5\r\n", "(double) 1.5"),
+            ("*2\r\n$1\r\na\r\n*1\r\n$-1\r\n", "[\"a\",[NULL]]"),
+            ("%1\r\n$1\r\na\r\n:1\r\n", "{\"a\" => 1}"),
+            ("~1\r\n$3\r\na\r\n\r\n", "~(\"a\\r\\n\")"),
+            ("*0\r\n", "[]"),
+        ] {
+            let mut out = Vec::new();
+            assert!(show_reply(&mut out, reply.as_bytes(), 0).is_empty());
+            assert_eq!(out.escape_ascii().to_string(), shown.as_bytes().escape_ascii().to_string());
+        }
+    }
+
+    #[test]
+    fn what_is_said_is_bounded() {
+        let mut debugger = Debugger::new(b"return 1\n\n");
+        assert_eq!(debugger.lines, [b"return 1"]);
+        for _ in 0..100 {
+            debugger.say(vec![b'x'; DEBUGGER_LOG_BYTES_MAX / 10]);
+        }
+        let mut out = Vec::new();
+        debugger.tell(&mut Encoder::new(&mut out, respool_wire::Protocol::Resp2));
+        assert!(out.len() <= DEBUGGER_LOG_BYTES_MAX + 1024 && out.ends_with(b"more than can be shown.\r\n"));
+        debugger.say("again");
+        assert_eq!(debugger.said, [b"again"]);
+    }
+}

@@ -84,6 +84,15 @@ pub trait Execute {
         ScriptCalls::default()
     }
 
+    /// Another node with the same keys, for a debugger whose changes nobody is to see. It has its own time and its own limits, and
+    /// nothing of what clients have at this one. `Err`: there is none, and why.
+    fn copy_for_debugging(&self, _now: Millis) -> Result<Self, &'static str>
+    where
+        Self: Sized,
+    {
+        Err("this server has no debugger of scripts")
+    }
+
     /// Whether what scripts call is kept for [`Execute::script_lines`] from now on.
     fn watch_scripts(&mut self, _is_watched: bool) {}
 

@@ -414,6 +414,25 @@ impl Execute for Engine {
         }
     }
 
+    #[cfg(feature = "scripting")]
+    fn copy_for_debugging(&self, now: Millis) -> Result<Self, &'static str> {
+        if self.used_bytes() > limits::DEBUGGER_COPY_BYTES_MAX {
+            return Err("the keys take more memory than may be copied; SCRIPT DEBUG SYNC needs no copy");
+        }
+        let config = EngineConfig {
+            databases: self.databases(),
+            encodings: self.encodings().clone(),
+            script_busy_after_ms: self.scripts.busy_after_ms(),
+            ..EngineConfig::default()
+        };
+        // It lives for one script: which keys are next to each other in it matters to nobody.
+        let mut copy = Self::new(config, [now.0, self.used_bytes() as u64]);
+        let now = i64::try_from(now.0).unwrap_or(i64::MAX);
+        copy.keyspace.heap.now = now;
+        self.keyspace.copy_to(&mut copy.keyspace, now).map_err(|_| "a key cannot be copied")?;
+        Ok(copy)
+    }
+
     fn poll_ready(&mut self, now: Millis, reply: &mut Vec<u8>) -> Option<WaitId> {
         if self.open_databases == 0 {
             return None;

@@ -282,3 +282,8 @@ pub(crate) const DEBUGGER_VALUE_BYTES_MAX: usize = 256 * 1024;
 /// Functions under way whose variables a debugger knows. Lua nests some 200 calls from C, and 20,000 of its own.
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_FRAMES_MAX: usize = 20_000;
+
+/// Bytes of keys and values that are copied for a debugger whose changes nobody is to see. Copying some 100 MB takes a second or so, in
+/// which no other client is served.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_COPY_BYTES_MAX: usize = 64 << 20;

@@ -23,6 +23,7 @@ use crate::request::time_slices::Slices;
 use crate::session::disconnect_log::DisconnectLog;
 use crate::session::table::Clients;
 use crate::users::access::UserQuotas;
+use crate::workers::debuggers::Debuggers;
 use crate::workers::shared::Shared;
 use respool_access::Users;
 use respool_command::{Execute, KeyPositions, Millis, Row};
@@ -113,6 +114,7 @@ pub(crate) struct Env<E> {
     /// Commands learnt from nodes, as far as this worker has heard of them.
     pub(crate) learnt: Arc<BTreeMap<String, &'static Row>>,
     pub(crate) slices: Slices,
+    pub(crate) debuggers: Debuggers<E>,
 }
 
 impl<E> Env<E> {
@@ -167,6 +169,7 @@ impl<E> Env<E> {
             drain_until_us: None,
             learnt: Arc::default(),
             slices: Slices::default(),
+            debuggers: Debuggers::default(),
         };
         env.clients.output_hard = env.config.budgets.client_output_hard;
         env.command_log.of_workers = env.config.is_server.then(|| Arc::clone(&env.shared.calls));

@@ -509,3 +509,6 @@ pub const CHECKED_INPUT_BYTES: usize = 64 * 1024;
 
 /// How long after the memory of the clients of an engine was added up it is added up again, in microseconds.
 pub const CLIENT_MEMORY_INTERVAL_US: u64 = 50_000;
+
+/// Clients of one worker that may debug scripts among copies of all keys at the same time: each copy takes as much memory as the keys.
+pub(crate) const DEBUGGER_COPIES_MAX: usize = 2;

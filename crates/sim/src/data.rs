@@ -64,7 +64,7 @@ impl Data {
             match self.engine.execute(row, args, &mut session, &mut encoder) {
                 Outcome::Done => break,
                 Outcome::Parked(wait) => return Answer::Waits(wait),
-                Outcome::Unfinished => {}
+                Outcome::Unfinished | Outcome::Stopped => {}
                 Outcome::Asks => {
                     if self.engine.asked().is_some() {
                         self.engine.answer_asked(b"-ERR the command is not for scripts\r\n");

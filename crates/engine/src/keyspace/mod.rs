@@ -682,6 +682,11 @@ impl Keyspace {
         self.databases[database].table.iter().map(key_of).collect()
     }
 
+    /// The names of all keys of a database.
+    pub(crate) fn all_keys(&self, database: usize) -> impl Iterator<Item = Vec<u8>> + '_ {
+        self.databases[database].table.iter().map(|record| KeyRecord::new(self.heap.pool.get(record)).key().to_vec())
+    }
+
     /// Finds a key whatever its deadline says, and changes nothing.
     pub(crate) fn find_expired_too(&self, database: usize, key: &[u8]) -> Option<Found> {
         self.place_of(database, key)

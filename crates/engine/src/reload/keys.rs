@@ -49,6 +49,20 @@ impl Keyspace {
         Ok(snapshot)
     }
 
+    /// Gives another keyspace with as many databases all keys whose time has not come.
+    pub(crate) fn copy_to(&self, other: &mut Self, now: i64) -> Result<(), Unreadable> {
+        for database in 0..self.databases.len() {
+            for key in self.all_keys(database) {
+                let Some(found) = self.find_expired_too(database, &key) else { continue };
+                if !self.has_passed(found, now) {
+                    let payload = payload::seal(self.serialised(found));
+                    other.load(At { database, now }, &key, self.deadline(found), &payload)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Puts the keys of a snapshot where they were, over whatever is there.
     pub(crate) fn restore(&mut self, now: i64, snapshot: &Snapshot) -> Result<(), Unreadable> {
         for Saved { database, key, deadline, payload } in &snapshot.keys {

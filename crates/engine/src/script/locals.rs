@@ -318,9 +318,8 @@ fn is_jump(instruction: u32) -> bool {
 /// within what belongs together.
 fn places(function: &Function) -> Option<Vec<bool>> {
     let code = &function.code;
-    let mut is_place: Vec<bool> = (0..code.len())
-        .map(|pc| pc == 0 || function.lines[pc] != function.lines[pc - 1])
-        .collect();
+    let mut is_place: Vec<bool> =
+        (0..code.len()).map(|pc| pc == 0 || function.lines[pc] != function.lines[pc - 1]).collect();
     for local in &function.locals {
         for pc in [local.start, local.end] {
             if let Some(place) = is_place.get_mut(pc as usize) {

@@ -215,8 +215,8 @@ impl Stops<'_> {
         let Some(world) = self.world.borrow().clone() else { return Ok(()) };
         let code = words.from(1).iter().collect::<Vec<_>>().join(&b' ');
         let expression = [b"return ", &code[..]].concat();
-        let compiled = vm::compile(lua, &expression, EVAL_NAME, &world)
-            .or_else(|_| vm::compile(lua, &code, EVAL_NAME, &world));
+        let compiled =
+            vm::compile(lua, &expression, EVAL_NAME, &world).or_else(|_| vm::compile(lua, &code, EVAL_NAME, &world));
         let protected: Function = lua.globals().raw_get("pcall")?;
         let (is_done, value) = match compiled {
             Ok(function) => protected.call::<(bool, Value)>(function)?,

@@ -23,7 +23,8 @@ const LOOPS: &str = "local t = {}\nfor k, v in pairs({a=1}) do\n  t[#t+1] = k\ne
     repeat\n  local q = n\n  n = n - 1\nuntil q < 2\nif n == 0 then\n  n = 5\nelse\n  n = 6\nend\nreturn t";
 const CALLS: &str = "local function f(...)\n  local a, b = ...\n  return a\nend\nlocal x = f(1, 2)\nlocal y = f(\n  3,\n  4\n)\n\
     return x + y";
-const DEEP: &str = "local function f(n)\n  if n == 0 then\n    return 0\n  end\n  return f(n - 1) + 1\nend\nreturn f(2)";
+const DEEP: &str =
+    "local function f(n)\n  if n == 0 then\n    return 0\n  end\n  return f(n - 1) + 1\nend\nreturn f(2)";
 const COROUTINES: &str = "local co = coroutine.wrap(function(a)\n  local b = a\n  coroutine.yield(b)\n  return 2\nend)\nlocal x = co(1)\n\
     local y = co()\nreturn {x,y}";
 const REPLIES: &str = "redis.setresp(3)\nredis.call('hset','h','a','1')\nlocal h = redis.call('hgetall','h')\n\
@@ -88,7 +89,11 @@ const SESSIONS: &[Session] = &[
     ),
     session(TYPES, &["0"], "s|s|s|s|s|p|e nil|e false|e KEYS|c"),
     session("local a = 5\nreturn a", &["0"], "LIST|Print|HELPX|list abc|list 1 -1|l 0 0|p a b|s x y|c"),
-    session("local a = 5\nreturn a", &["0"], "e|e redis.call('ping')|e redis.debug(3)|e local x|e a b c|r ping|R PING|E 1|c"),
+    session(
+        "local a = 5\nreturn a",
+        &["0"],
+        "e|e redis.call('ping')|e redis.debug(3)|e local x|e a b c|r ping|R PING|E 1|c",
+    ),
     session("return redis.error_reply('ERR x')", &["0"], "s"),
     session(
         SHADOWS,

@@ -311,7 +311,7 @@ impl<'e> Shown<'e> {
 }
 
 /// The states of a session, in words.
-const STATES: [(SessionFlags, &str); 12] = [
+const STATES: [(SessionFlags, &str); 13] = [
     (SessionFlags::UNAUTHENTICATED, "unauthenticated"),
     (SessionFlags::RESTRICTED, "restricted"),
     (SessionFlags::LIMITED, "limited"),
@@ -324,6 +324,7 @@ const STATES: [(SessionFlags, &str); 12] = [
     (SessionFlags::ROUTED, "routed"),
     (SessionFlags::TRACKING, "tracking"),
     (SessionFlags::NO_TOUCH, "no-touch"),
+    (SessionFlags::DEBUGS, "debugs"),
 ];
 
 fn words<'a, T: 'a>(named: impl Iterator<Item = &'a (T, &'static str)>) -> String {

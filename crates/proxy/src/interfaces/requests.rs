@@ -45,6 +45,9 @@ pub(crate) trait HandleRequests {
     /// The owner of a rare state is asked about a request. `None`: it goes on as any other.
     fn ask_state(&mut self, state: SessionFlags, call: Call<'_>) -> Option<Flow>;
 
+    /// The debugger of a script is asked about a request. `None`: it goes on as any other.
+    fn ask_debugger(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow>;
+
     /// Does a request, whatever state its session is in, and has what it takes counted.
     fn run(&mut self, call: Call<'_>) -> Flow;
 

@@ -149,6 +149,11 @@ fn read_requests<H: HandleRequests>(
 fn take_request<H: HandleRequests>(by: &mut H, index: ClientId, request: &Request<'_>) -> Flow {
     by.env().counters.requests.add(1);
     by.env().take_marks(index);
+    if !by.env().debuggers.all.is_empty()
+        && let Some(flow) = by.ask_debugger(index, request)
+    {
+        return flow;
+    }
     let position = by.env().answer_position(index);
     let accepted = accept(by, index, request);
     let env = by.env();

@@ -31,6 +31,7 @@ impl<E: Execute> Env<E> {
             _ if !self.shared.has_plain_names => Plain::Neither,
             Some(session) if session.flags.is_none() && session.reply_mode == ReplyMode::On => match self.engine {
                 None => Plain::Nodes,
+                Some(_) if self.debuggers.holds_others() => Plain::Neither,
                 Some(_) if self.config.seeing.times_all() || !self.command_log.monitors.is_empty() => Plain::Neither,
                 Some(_) => Plain::Engine,
             },

@@ -15,6 +15,8 @@ pub(crate) struct Slices {
     pub(crate) clients: Vec<ClientHandle>,
     /// The script that the engine of this process has left. It goes on in the next turn, whatever has become of its client.
     pub(crate) script: Option<LateScript>,
+    /// A script with a debugger runs.
+    pub(crate) debugs: bool,
     /// How often clients that had to wait have gone on in this turn.
     pub(crate) rounds: u32,
 }
@@ -23,7 +25,7 @@ impl Slices {
     /// Whether nothing continues in the next turn.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.clients.is_empty() && self.script.is_none() && self.has_round()
+        self.clients.is_empty() && self.script.is_none() && !self.debugs && self.has_round()
     }
 
     /// Whether clients may go on in this turn.

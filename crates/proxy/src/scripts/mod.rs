@@ -9,6 +9,7 @@
 //! more behind the EVALSHA, which the node may have executed already, the script must not run after that: then the node is
 //! only given the script, and the client gets the NOSCRIPT that it knows how to deal with.
 
+pub(crate) mod debugging;
 pub(crate) mod engine;
 pub(crate) mod evalsha_retry;
 pub(crate) mod kill;

@@ -122,10 +122,15 @@ impl SessionFlags {
     /// Its requests leave no trace in how recently keys were used: `CLIENT NO-TOUCH`.
     pub(crate) const NO_TOUCH: Self = Self(65536);
 
+    /// Its next script has a debugger.
+    pub(crate) const DEBUGS: Self = Self(131_072);
+    /// That script runs where everybody's keys are.
+    pub(crate) const DEBUGS_ALL_KEYS: Self = Self(262_144);
+
     /// Which states are asked about a request, in this order: authentication, quota and rights; then what
     /// remembers the request, what the session's state makes of it, and where it goes. The first five may refuse it, and
     /// nothing that stands behind them hears of what was refused.
-    pub(crate) const ORDER: [Self; 17] = [
+    pub(crate) const ORDER: [Self; 18] = [
         Self::UNAUTHENTICATED,
         Self::LIMITED,
         Self::UNMET,
@@ -138,6 +143,7 @@ impl SessionFlags {
         Self::UNSETTLED,
         Self::SCRIPTING,
         Self::LARGE,
+        Self::DEBUGS,
         Self::QUEUEING,
         Self::PINNED,
         Self::HELD,

@@ -271,6 +271,10 @@ impl HandleRequests for Layers {
         (self.owner == Some(state)).then(|| self.env.refuse(index, b"ERR state"))
     }
 
+    fn ask_debugger(&mut self, _: ClientId, _: &Request<'_>) -> Option<Flow> {
+        None
+    }
+
     fn run(&mut self, call: Call<'_>) -> Flow {
         crate::command_log::timed::run(self, call)
     }

@@ -15,6 +15,7 @@ use crate::parameters::AdminStep;
 use crate::request::fast_path::Plain;
 use crate::request::filters::ask_hooks;
 use crate::request::forward::is_own_info;
+use crate::scripts::debugging;
 use crate::scripts::engine::{go_on_with_script, run_in_engine};
 use crate::session::{Flow, SessionFlags};
 use crate::tracking::Subscriptions;
@@ -80,10 +81,15 @@ impl<E: Execute> HandleRequests for Worker<E> {
                 None
             }
             SessionFlags::DEDICATED => self.dedicated.handle_any_request(&mut self.env, call),
+            SessionFlags::DEBUGS => debugging::ask_debugging(&mut self.engine_side(), call),
             SessionFlags::QUEUEING => self.while_queueing(index, row, request),
             SessionFlags::LARGE => self.env.order_large(index, row, row.lane(request.args)),
             _ => None,
         }
+    }
+
+    fn ask_debugger(&mut self, index: ClientId, request: &Request<'_>) -> Option<Flow> {
+        debugging::ask_debugger(&mut self.engine_side(), index, request)
     }
 
     #[inline]
@@ -114,6 +120,9 @@ impl<E: Execute> HandleRequests for Worker<E> {
                 self.take_step(index, step)
             }
             Lane::Blocking => self.block(call),
+            Lane::Dedicated if debugging::is_for_engine(&self.env, row) => {
+                debugging::enable(&mut self.env, index, request.args)
+            }
             Lane::Dedicated => self.dedicated.handle_request(&mut self.env, call),
         }
     }
@@ -228,6 +237,14 @@ pub(super) fn go_on_with_late_script<E: Execute>(worker: &mut Worker<E>) {
     }
     client.into_iter().for_each(|client| go_on_behind_script(worker, client));
     with_migrations(worker, |migrations, side| migrations.take_put_off(side));
+}
+
+/// Goes on with scripts that have debuggers. Clients that have waited for the end of one go on behind it.
+#[cold]
+pub(super) fn go_on_with_debuggers<E: Execute>(worker: &mut Worker<E>) {
+    if debugging::go_on_debugging(&mut worker.engine_side()) {
+        worker.env.settle_holding(&mut worker.blocking);
+    }
 }
 
 /// A client has moved the clock: it is answered once all that is over by now has ended.

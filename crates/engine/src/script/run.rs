@@ -95,6 +95,8 @@ struct Running {
     is_look_due: bool,
     /// Its debugger waits for a command.
     is_stopped: bool,
+    /// When it began, or its debugger let it go on.
+    runs_since: i64,
     /// What the vm is to do next.
     order: Order,
     /// The command that it has called and that is not the engine's.
@@ -339,17 +341,20 @@ fn amid_script(
     session: &SessionView,
     reply: &mut Encoder<'_>,
 ) -> Result<Outcome, Fault> {
-    let now_ms = desk.scripts.clock_ms();
+    let busy_after_ms = i64::try_from(desk.scripts.busy_after_ms).unwrap_or(i64::MAX);
     let Some(running) = &mut desk.scripts.running else { return Err(text::NOT_BUSY.into()) };
     if session.has_waited && session.client_id == running.owner {
+        let Some(host) = desk.scripts.host.as_ref().filter(|host| host.exchange.debugger.borrow().is_some()) else {
+            return go_on(desk, reply);
+        };
+        let now = i64::try_from(session.now.0).unwrap_or(i64::MAX);
         if std::mem::take(&mut running.is_stopped) {
-            (running.started_ms, running.looks) = (now_ms, 0);
-            if let Some(host) = &desk.scripts.host {
-                stops::hear(&host.exchange, args);
-            }
+            running.runs_since = now;
+            stops::hear(&host.exchange, args);
+        } else if now.saturating_sub(running.runs_since) >= busy_after_ms {
+            host.exchange.with_debugger(|debugger| debugger.is_late = true);
         }
-        let is_debugged = desk.scripts.host.as_ref().is_some_and(|host| host.exchange.debugger.borrow().is_some());
-        return if is_debugged { under_debugger(desk, reply, go_on) } else { go_on(desk, reply) };
+        return under_debugger(desk, reply, go_on);
     }
     let is_function = matches!(running.name, Name::Function { .. });
     let busy = if is_function { texts::BUSY_FUNCTION } else { texts::BUSY_SCRIPT };
@@ -511,6 +516,7 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         cost: 0,
         is_look_due: false,
         is_stopped: false,
+        runs_since: i64::try_from(session.now.0).unwrap_or(i64::MAX),
         order,
         asked: None,
     }));
@@ -560,10 +566,9 @@ fn resume(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault
             Some(Report::Clock) => tell_time(desk),
             Some(Report::Log(level, line)) => desk.scripts.write_log(level, &line),
             Some(Report::Paused) => {
-                if desk.scripts.is_late() {
-                    if let Some(host) = &desk.scripts.host {
-                        host.exchange.with_debugger(|debugger| debugger.is_late = true);
-                    }
+                // Others are served while a script is debugged that nobody else sees.
+                let is_debugged = |host: &Host| host.exchange.debugger.borrow().is_some();
+                if desk.scripts.host.as_ref().is_some_and(is_debugged) || desk.scripts.is_late() {
                     return Ok(Outcome::Unfinished);
                 }
             }

@@ -31,7 +31,7 @@ impl Store {
             Outcome::Parked(wait) => Err(wait),
             Outcome::Done => Ok(String::from_utf8_lossy(&reply).into_owned()),
             // Only scripts are left and asked again, and none is run here.
-            Outcome::Unfinished | Outcome::Asks => unreachable!("no script is run"),
+            Outcome::Unfinished | Outcome::Stopped | Outcome::Asks => unreachable!("no script is run"),
         }
     }
 

@@ -421,7 +421,7 @@ impl Execute for Engine {
         }
         let config = EngineConfig {
             databases: self.databases(),
-            encodings: self.encodings().clone(),
+            encodings: *self.encodings(),
             script_busy_after_ms: self.scripts.busy_after_ms(),
             ..EngineConfig::default()
         };

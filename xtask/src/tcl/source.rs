@@ -145,8 +145,7 @@ const NOT_POSSIBLE: [(&str, &str); 3] = [
 /// The lines of a file of tests, with those tags on servers and tests that need such a thing.
 fn tagged(text: &str) -> String {
     let lines: Vec<&str> = text.split('\n').collect();
-    let behind = lines.iter().skip(1).copied().chain([""]);
-    let mut tagged: Vec<String> = lines.iter().zip(behind).map(|(line, next)| tagged_line(line, next)).collect();
+    let mut tagged: Vec<String> = lines.iter().map(|line| tagged_line(line)).collect();
     for (start, line) in lines.iter().enumerate() {
         let indentation = &line[..line.len() - line.trim_start().len()];
         let is_test = line.trim_start().starts_with("test ") && line.ends_with('{');
@@ -189,11 +188,10 @@ fn tagged_end(line: &str, tag: &str) -> Option<String> {
     }
 }
 
-/// A line, and the one behind it: what is not within a test ends the unit as well.
-fn tagged_line(line: &str, next: &str) -> String {
+/// A line: what is not within a test ends the unit as well.
+fn tagged_line(line: &str) -> String {
     let is_server = line.trim_start().starts_with("start_server ");
-    let debugs = next.trim_start().starts_with("r script debug ").then_some(&("", "needs:debugger"));
-    let needed = NOT_HERE.iter().find(|(given, _)| line.contains(given)).or(debugs);
+    let needed = NOT_HERE.iter().find(|(given, _)| line.contains(given));
     match needed.filter(|_| is_server) {
         Some((_, tag)) if line.contains("tags {") => line.replacen("tags {", &format!("tags {{{tag} "), 1),
         Some((_, tag)) => line.replacen("start_server {", &format!("start_server {{tags {{{tag}}} "), 1),
@@ -320,10 +318,6 @@ mod tests {
             ),
             ("start_server {tags {\"a\"}} {", "start_server {tags {\"a\"}} {"),
             ("    r config set appendonly yes", "    r config set appendonly yes"),
-            (
-                "start_server {tags {\"a\"}} {\n    r script debug sync",
-                "start_server {tags {needs:debugger \"a\"}} {\n    r script debug sync",
-            ),
         ] {
             assert_eq!(tagged(line), expected);
         }

@@ -31,8 +31,7 @@ const SKIPPED: [&str; 1] = ["RESTORE fail with invalid payload size"];
 /// What is left out of every run: tests that take minutes.
 const TAGS: &str = "-slow";
 /// The same of the embedded server, which has neither replicas nor files. Which tests that are stands in a file.
-const EMBEDDED_TAGS: &str =
-    "-slow -needs:repl -needs:save -needs:cluster -needs:rename -needs:deprecated -needs:debugger";
+const EMBEDDED_TAGS: &str = "-slow -needs:repl -needs:save -needs:cluster -needs:rename -needs:deprecated";
 /// Units whose tests with this tag are those that need an append-only file, and others need not.
 const WITH_APPEND_ONLY_FILE: ([&str; 2], &str) = (["unit/type/stream", "unit/type/stream-cgroups"], "-needs:debug");
 /// How long a unit may take in all; the longest takes a minute and a half alone on a machine.

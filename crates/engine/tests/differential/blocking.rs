@@ -75,7 +75,7 @@ impl Room {
         match self.subject.engine.execute(row, args.as_args(), &mut session, &mut reply) {
             Outcome::Done => {}
             Outcome::Parked(wait) => _ = self.waits.insert(wait, client),
-            Outcome::Unfinished | Outcome::Asks => panic!("no script runs"),
+            Outcome::Unfinished | Outcome::Stopped | Outcome::Asks => panic!("no script runs"),
         }
     }
 

@@ -124,7 +124,7 @@ impl SessionFlags {
 
     /// Its next script has a debugger.
     pub(crate) const DEBUGS: Self = Self(131_072);
-    /// That script runs where everybody's keys are.
+    /// That script runs where the keys of all clients are.
     pub(crate) const DEBUGS_ALL_KEYS: Self = Self(262_144);
 
     /// Which states are asked about a request, in this order: authentication, quota and rights; then what

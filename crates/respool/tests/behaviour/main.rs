@@ -34,6 +34,7 @@ mod pooling;
 mod pubsub;
 mod reachable;
 mod scatter;
+mod script_debugger;
 mod scripts;
 mod session;
 mod tracking;

@@ -41,7 +41,7 @@ use crate::session::{Flow, PauseReasons, SessionFlags};
 use crate::tracking::Subscriptions;
 use crate::transaction::exec_reply::continue_exec_reply;
 use crate::visits::Visits;
-use crate::worker::dispatch::{go_on_with_debuggers, go_on_with_late_script};
+use crate::worker::dispatch::go_on_with_scripts;
 use crate::worker::query::Query;
 use crate::workers::query::Queries;
 use respool_command::Execute;
@@ -256,12 +256,7 @@ impl<E: Execute> Machine for Worker<E> {
     fn end_turn(&mut self) {
         self.env.lanes.held = Held::default();
         if self.env.engine.is_some() {
-            if self.env.slices.script.is_some() {
-                go_on_with_late_script(self);
-            }
-            if !self.env.debuggers.all.is_empty() || self.env.debuggers.has_released {
-                go_on_with_debuggers(self);
-            }
+            go_on_with_scripts(self);
             // What a request that was refused, or a client that ended itself, has made ready.
             self.engine_side().serve_ready();
         }

@@ -31,9 +31,7 @@ impl<E: Execute> Env<E> {
             _ if !self.shared.has_plain_names => Plain::Neither,
             Some(session) if session.flags.is_none() && session.reply_mode == ReplyMode::On => match self.engine {
                 None => Plain::Nodes,
-                Some(_) if self.debuggers.holds_others() => Plain::Neither,
-                Some(_) if self.config.seeing.times_all() || !self.command_log.monitors.is_empty() => Plain::Neither,
-                Some(_) => Plain::Engine,
+                Some(_) => plain_at_engine(self),
             },
             _ => Plain::Neither,
         }
@@ -59,4 +57,11 @@ impl<E: Execute> Env<E> {
         }
         if has_much { Some(self.throttle(index, place, &request.args)) } else { Some(Flow::Next) }
     }
+}
+
+/// Something may look at each request before the engine does, or a debugger hold them back.
+#[inline]
+fn plain_at_engine<E>(env: &Env<E>) -> Plain {
+    let is_seen = env.config.seeing.times_all() || !env.command_log.monitors.is_empty();
+    if is_seen || env.debuggers.holds_others() { Plain::Neither } else { Plain::Engine }
 }

@@ -120,10 +120,7 @@ impl<E: Execute> HandleRequests for Worker<E> {
                 self.take_step(index, step)
             }
             Lane::Blocking => self.block(call),
-            Lane::Dedicated if debugging::is_for_engine(&self.env, row) => {
-                debugging::enable(&mut self.env, index, request.args)
-            }
-            Lane::Dedicated => self.dedicated.handle_request(&mut self.env, call),
+            Lane::Dedicated => run_dedicated(self, call),
         }
     }
 
@@ -226,7 +223,7 @@ pub(super) fn with_migrations<E: Execute, R>(
 
 /// Goes on with the script that the engine has left, if there is one, and with the EXEC that it is part of.
 #[cold]
-pub(super) fn go_on_with_late_script<E: Execute>(worker: &mut Worker<E>) {
+fn go_on_with_late_script<E: Execute>(worker: &mut Worker<E>) {
     let was_late = worker.env.slices.script.is_some();
     let client = go_on_with_script(&mut worker.engine_side());
     if was_late && worker.env.slices.script.is_none() && worker.env.config.trusts_clients {
@@ -239,9 +236,27 @@ pub(super) fn go_on_with_late_script<E: Execute>(worker: &mut Worker<E>) {
     with_migrations(worker, |migrations, side| migrations.take_put_off(side));
 }
 
+/// What makes of a connection something else.
+fn run_dedicated<E: Execute>(worker: &mut Worker<E>, call: Call<'_>) -> Flow {
+    match debugging::is_for_engine(&worker.env, call.row) {
+        true => debugging::enable(&mut worker.env, call.index, call.request.args),
+        false => worker.dedicated.handle_request(&mut worker.env, call),
+    }
+}
+
+/// Goes on with the scripts that are under way.
+pub(super) fn go_on_with_scripts<E: Execute>(worker: &mut Worker<E>) {
+    if worker.env.slices.script.is_some() {
+        go_on_with_late_script(worker);
+    }
+    if !worker.env.debuggers.all.is_empty() || worker.env.debuggers.has_released {
+        go_on_with_debuggers(worker);
+    }
+}
+
 /// Goes on with scripts that have debuggers. Clients that have waited for the end of one go on behind it.
 #[cold]
-pub(super) fn go_on_with_debuggers<E: Execute>(worker: &mut Worker<E>) {
+fn go_on_with_debuggers<E: Execute>(worker: &mut Worker<E>) {
     if debugging::go_on_debugging(&mut worker.engine_side()) {
         worker.env.settle_holding(&mut worker.blocking);
     }

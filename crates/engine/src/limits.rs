@@ -283,7 +283,7 @@ pub(crate) const DEBUGGER_VALUE_BYTES_MAX: usize = 256 * 1024;
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_FRAMES_MAX: usize = 20_000;
 
-/// Bytes of keys and values that are copied for a debugger whose changes nobody is to see. Copying some 100 MB takes a second or so, in
-/// which no other client is served.
+/// Bytes of keys and values that are copied for a debugger whose changes nobody is to see. No other client is
+/// served meanwhile: 200,000 keys of 34 bytes took 1.9 s in a build without optimisation.
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_COPY_BYTES_MAX: usize = 64 << 20;

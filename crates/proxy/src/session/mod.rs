@@ -143,10 +143,10 @@ impl SessionFlags {
         Self::UNSETTLED,
         Self::SCRIPTING,
         Self::LARGE,
-        Self::DEBUGS,
         Self::QUEUEING,
         Self::PINNED,
         Self::HELD,
+        Self::DEBUGS,
         Self::ROUTED,
         Self::NO_TOUCH,
     ];

@@ -27,7 +27,7 @@ use super::library::Libraries;
 use super::log::{Log, ScriptLogLevel};
 use super::ownership::{Ownership, Owns};
 use super::reads::Reads;
-use super::shebang::ScriptFlags;
+use super::shebang::{self, ScriptFlags};
 use super::stops;
 use super::text;
 use super::watched::WatchedCalls;
@@ -413,7 +413,7 @@ fn begin(
     };
     let protocol = reply.protocol();
     let order = match session.debugs {
-        true => Order::Debug { text: args.at(1).to_vec(), keys, protocol },
+        true => Order::Debug { text: shebang::source(args.at(1)).to_vec(), keys, protocol },
         false => Order::Run { hash, keys, protocol },
     };
     start(desk, Start { flags, is_readonly, order, name: Name::Script(hash) }, args, session)?;

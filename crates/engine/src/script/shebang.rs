@@ -52,6 +52,12 @@ pub(super) fn read(text: &[u8]) -> Result<(ScriptFlags, usize), Vec<u8>> {
     Ok((flags, end))
 }
 
+/// What is compiled of a text, whose first line has been read before.
+pub(super) fn source(text: &[u8]) -> &[u8] {
+    let start = read(text).map_or(0, |(_, start)| start);
+    text.get(start..).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -416,17 +416,23 @@ impl Execute for Engine {
 
     #[cfg(feature = "scripting")]
     fn copy_for_debugging(&self, now: Millis) -> Result<Self, &'static str> {
-        if self.used_bytes() > limits::DEBUGGER_COPY_BYTES_MAX {
+        let bytes = self.used_bytes();
+        if bytes > limits::DEBUGGER_COPY_BYTES_MAX {
             return Err("the keys take more memory than may be copied; SCRIPT DEBUG SYNC needs no copy");
         }
+        // What its script adds is memory of this process beside that of the keys, and nothing makes room for it.
+        let room = (bytes + limits::DEBUGGER_COPY_BYTES_ADDED) as u64;
         let config = EngineConfig {
             databases: self.databases(),
             encodings: *self.encodings(),
             script_busy_after_ms: self.scripts.busy_after_ms(),
+            memory_bytes_max: Some(self.memory_bytes_max.map_or(room, |max| max.min(room))),
             ..EngineConfig::default()
         };
         // It lives for one script: which keys are next to each other in it matters to nobody.
-        let mut copy = Self::new(config, [now.0, self.used_bytes() as u64]);
+        let mut copy = Self::new(config, [now.0, bytes as u64]);
+        copy.scripts.set_renames(self.scripts.renames());
+        copy.scripts.bound_strictly();
         let now = i64::try_from(now.0).unwrap_or(i64::MAX);
         copy.keyspace.heap.now = now;
         self.keyspace.copy_to(&mut copy.keyspace, now).map_err(|_| "a key cannot be copied")?;

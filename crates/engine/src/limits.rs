@@ -287,3 +287,7 @@ pub(crate) const DEBUGGER_FRAMES_MAX: usize = 20_000;
 /// served meanwhile: 200,000 keys of 34 bytes took 1.9 s in a build without optimisation.
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_COPY_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes that a script may add to such a copy, if `maxmemory` leaves it as many; it is refused commands that need memory from then on.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_COPY_BYTES_ADDED: usize = 64 << 20;

@@ -62,6 +62,8 @@ pub(crate) struct Scripts {
     renames: Arc<Renames>,
     /// Milliseconds after which one that runs is left for others.
     busy_after_ms: u64,
+    /// No script takes memory beyond the limit, whatever it has begun: nobody else sees these keys.
+    is_strict: bool,
 }
 
 /// A script under way.
@@ -74,6 +76,8 @@ struct Running {
     now: i64,
     may_write: bool,
     may_exceed_memory: bool,
+    /// Once it has written, it may end what it has begun.
+    may_end_beyond: bool,
     /// What its user may do; `None`: everything.
     rights: Option<Box<dyn ScriptRights>>,
     has_written: bool,
@@ -150,12 +154,22 @@ impl Scripts {
             ownership: Ownership::default(),
             renames: Arc::default(),
             busy_after_ms,
+            is_strict: false,
         }
     }
 
     /// Scripts call commands by these names.
     pub(crate) fn set_renames(&mut self, renames: Arc<Renames>) {
         self.renames = renames;
+    }
+
+    /// From now on no script takes memory beyond the limit.
+    pub(crate) fn bound_strictly(&mut self) {
+        self.is_strict = true;
+    }
+
+    pub(crate) fn renames(&self) -> Arc<Renames> {
+        Arc::clone(&self.renames)
     }
 
     /// The next script that begins has these rights, to its end.
@@ -503,7 +517,8 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         database: session.database,
         now: i64::try_from(session.now.0).unwrap_or(i64::MAX),
         may_write: !is_readonly && !flags.no_writes,
-        may_exceed_memory: flags.allow_oom || flags.no_writes,
+        may_exceed_memory: (flags.allow_oom || flags.no_writes) && !scripts.is_strict,
+        may_end_beyond: !scripts.is_strict,
         rights,
         has_written: false,
         spares_uses: desk.keyspace.spares_uses(),
@@ -723,12 +738,12 @@ fn permitted(
     if (is_write || is_message(row)) && !running.may_write {
         return Err(text::READ_ONLY.into());
     }
-    // Once a script has written, it may end what it has begun.
+    let ends_beyond = running.may_exceed_memory || running.has_written && running.may_end_beyond;
     let is_full = || {
         let is_full_by_now = |max| keyspace.is_full_amid_script(max, running.vm_bytes, running.began_beyond);
         running.began_full || memory_bytes_max.is_some_and(is_full_by_now)
     };
-    if row.flags.has(Flags::DENYOOM) && !running.may_exceed_memory && !running.has_written && is_full() {
+    if row.flags.has(Flags::DENYOOM) && !ends_beyond && is_full() {
         return Err(texts::OOM.into());
     }
     if row.flags.has(Flags::BLOCKING) && has_block_option(args) {

@@ -85,8 +85,8 @@ pub trait Execute {
     }
 
     /// Another node with the same keys, for a debugger whose changes nobody is to see. It has its own time and its own limits, and
-    /// nothing of what clients have at this one. `Err`: there is none, and why.
-    fn copy_for_debugging(&self, _now: Millis) -> Result<Self, &'static str>
+    /// nothing of what clients have at this one. With it, how many bytes were copied. `Err`: there is none, and why.
+    fn copy_for_debugging(&self, _now: Millis) -> Result<(Self, usize), &'static str>
     where
         Self: Sized,
     {
@@ -161,7 +161,8 @@ pub struct SessionView {
     pub is_in_transaction: bool,
     /// A script of the node calls the command.
     pub is_in_script: bool,
-    /// The session has a debugger: its next script stops at its first line.
+    /// The session has a debugger: its next script stops at its first line. A script under way whose session has none any more has been left
+    /// by its client.
     pub debugs: bool,
 }
 

@@ -415,7 +415,7 @@ impl Execute for Engine {
     }
 
     #[cfg(feature = "scripting")]
-    fn copy_for_debugging(&self, now: Millis) -> Result<Self, &'static str> {
+    fn copy_for_debugging(&self, now: Millis) -> Result<(Self, usize), &'static str> {
         let bytes = self.used_bytes();
         if bytes > limits::DEBUGGER_COPY_BYTES_MAX {
             return Err("the keys take more memory than may be copied; SCRIPT DEBUG SYNC needs no copy");
@@ -436,7 +436,7 @@ impl Execute for Engine {
         let now = i64::try_from(now.0).unwrap_or(i64::MAX);
         copy.keyspace.heap.now = now;
         self.keyspace.copy_to(&mut copy.keyspace, now).map_err(|_| "a key cannot be copied")?;
-        Ok(copy)
+        Ok((copy, bytes))
     }
 
     fn poll_ready(&mut self, now: Millis, reply: &mut Vec<u8>) -> Option<WaitId> {

@@ -279,9 +279,31 @@ pub(crate) const DEBUGGER_LOG_BYTES_MAX: usize = 1 << 20;
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_VALUE_BYTES_MAX: usize = 256 * 1024;
 
-/// Functions under way whose variables a debugger knows. Lua nests some 200 calls from C, and 20,000 of its own.
+/// Bytes of a script that is debugged, and of code that the client of a debugger has run: calls are put into its code, while nobody is served.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_SCRIPT_BYTES_MAX: usize = 1 << 20;
+
+/// Instructions of a script that is debugged, those of the calls included, which name each variable in scope. A script of 10,000 lines with
+/// thirty variables has 650,000.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_CODE_WORDS_MAX: usize = 2 << 20;
+
+/// Functions under way whose variables a debugger knows, in each coroutine. Lua nests 20,000 calls; those that take the place of others
+/// have no end.
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_FRAMES_MAX: usize = 20_000;
+
+/// Functions under way that a debugger traces: for each, all within it are looked at.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_TRACED_MAX: usize = 1_000;
+
+/// Coroutines of whose functions it knows the variables. A script makes as many as it likes.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_THREADS_MAX: usize = 32;
+
+/// Lines that begin between two places at which a debugger may stop: a statement of several lines.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_LINES_BEGUN_MAX: usize = 64;
 
 /// Bytes of keys and values that are copied for a debugger whose changes nobody is to see. No other client is
 /// served meanwhile: 200,000 keys of 34 bytes took 1.9 s in a build without optimisation.

@@ -512,3 +512,10 @@ pub const CLIENT_MEMORY_INTERVAL_US: u64 = 50_000;
 
 /// Clients of one worker that may debug scripts among copies of all keys at the same time: each copy takes as much memory as the keys.
 pub(crate) const DEBUGGER_COPIES_MAX: usize = 2;
+
+/// Bytes that are copied for debuggers in a second, on average, by one worker: a store of 64 MB once in eight seconds.
+pub const DEBUGGER_COPIED_BYTES_PER_S: u64 = 8 << 20;
+
+/// How long a script runs with a debugger whose client has closed its side, in microseconds, before that counts as having left. A client that has
+/// only said all that it will is owed what comes of it.
+pub const DEBUGGER_HUNG_UP_US: u64 = 5_000_000;

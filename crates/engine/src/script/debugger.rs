@@ -2,9 +2,13 @@
 //!
 //! The words are those of Redis's debugger, which programs read. It knows nothing of the interpreter: see `stops.rs` for that.
 
+use std::collections::VecDeque;
+
 use respool_wire::{Args, Encoder};
 
-use crate::limits::{DEBUGGER_BREAKPOINTS_MAX, DEBUGGER_LOG_BYTES_MAX};
+use crate::limits::{
+    DEBUGGER_BREAKPOINTS_MAX, DEBUGGER_LINES_BEGUN_MAX, DEBUGGER_LOG_BYTES_MAX, DEBUGGER_VALUE_BYTES_MAX,
+};
 use crate::number::integer;
 
 /// Bytes of a value that are shown unless the client says otherwise, and the fewest that it may say.
@@ -17,7 +21,9 @@ const SHOWN_DEPTH: usize = 64;
 
 /// One session.
 pub(super) struct Debugger {
-    lines: Vec<Vec<u8>>,
+    script: Vec<u8>,
+    /// Where its lines begin, and one more where the last is over.
+    starts: Vec<u32>,
     breakpoints: Vec<usize>,
     /// It stops at the next line, and shows what the script calls until then.
     pub(super) is_stepping: bool,
@@ -27,8 +33,10 @@ pub(super) struct Debugger {
     pub(super) is_late: bool,
     /// It waits for a command, and what it runs for that is not stopped.
     pub(super) is_stopped: bool,
+    /// Its client has left: it stops nowhere, and says nothing.
+    is_deserted: bool,
     /// Lines that have begun and at which it has not been asked whether to stop.
-    pub(super) begun: Vec<usize>,
+    begun: VecDeque<usize>,
     /// The line at which it is.
     pub(super) line: usize,
     /// Bytes of a value that are shown; `None`: all.
@@ -41,18 +49,23 @@ pub(super) struct Debugger {
 impl Debugger {
     pub(super) fn new(script: &[u8]) -> Self {
         let end = script.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
-        let lines = match end {
+        let script = script[..end].to_vec();
+        let behind = |(place, byte): (usize, &u8)| (*byte == b'\n').then_some(place as u32 + 1);
+        let inner = script.iter().enumerate().filter_map(behind);
+        let starts = match end {
             0 => Vec::new(),
-            _ => script[..end].split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect(),
+            _ => std::iter::once(0).chain(inner).chain([end as u32 + 1]).collect(),
         };
         Self {
-            lines,
+            script,
+            starts,
             breakpoints: Vec::new(),
             is_stepping: true,
             is_asked: false,
             is_late: false,
             is_stopped: false,
-            begun: Vec::new(),
+            is_deserted: false,
+            begun: VecDeque::new(),
             line: 0,
             shown: Some(SHOWN_BYTES),
             has_hinted: false,
@@ -61,11 +74,46 @@ impl Debugger {
         }
     }
 
-    /// Its client has left: the script runs to its end.
+    fn lines(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    fn line(&self, number: usize) -> Option<&[u8]> {
+        let (start, next) = (self.starts.get(number.checked_sub(1)?)?, self.starts.get(number)?);
+        self.script.get(*start as usize..*next as usize - 1)
+    }
+
+    /// Its client has left: the script runs to its end, unless that takes too long.
     pub(super) fn desert(&mut self) {
-        self.is_stepping = false;
-        self.breakpoints.clear();
+        self.is_deserted = true;
+        self.begun.clear();
         self.said.clear();
+    }
+
+    pub(super) fn is_deserted(&self) -> bool {
+        self.is_deserted
+    }
+
+    /// Whether nobody waits for a script that has run for too long.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.is_deserted && self.is_late
+    }
+
+    /// Whether it may stop the script where that is.
+    pub(super) fn is_watching(&self) -> bool {
+        !self.is_stopped && !self.is_deserted
+    }
+
+    /// A line begins. Between two places at which it is asked whether to stop there are few.
+    pub(super) fn note_line(&mut self, line: usize) {
+        if self.is_watching() && self.begun.len() < DEBUGGER_LINES_BEGUN_MAX {
+            self.begun.push_back(line);
+        }
+    }
+
+    /// The next of these lines.
+    pub(super) fn next_begun(&mut self) -> Option<usize> {
+        self.begun.pop_front()
     }
 
     /// Whether it stops at a line, which it says then.
@@ -93,7 +141,7 @@ impl Debugger {
     /// Says one line. What is too much is left out, which the last line tells.
     pub(super) fn say(&mut self, line: impl Into<Vec<u8>>) {
         let mut line = line.into();
-        if self.is_full() {
+        if self.is_full() || self.is_deserted {
             return;
         }
         self.said_bytes += line.len() + size_of::<Vec<u8>>();
@@ -127,6 +175,11 @@ impl Debugger {
         }
     }
 
+    /// Bytes of a value that are written down to be shown.
+    pub(super) fn value_bytes(&self) -> usize {
+        self.shown.map_or(DEBUGGER_VALUE_BYTES_MAX, |shown| (shown + 1).min(DEBUGGER_VALUE_BYTES_MAX))
+    }
+
     /// A script calls a command.
     pub(super) fn note_call(&mut self, request: Args<'_>) {
         if !self.is_stepping || self.is_full() {
@@ -139,7 +192,7 @@ impl Debugger {
                 break;
             }
             line.push(b' ');
-            line.extend(word);
+            line.extend(shortened(word));
         }
         self.say(line);
     }
@@ -147,7 +200,7 @@ impl Debugger {
     /// A script is given an error.
     pub(super) fn note_error(&mut self, text: &[u8]) {
         if self.is_stepping {
-            self.say([b"<error> ", text].concat());
+            self.say([b"<error> ", shortened(text)].concat());
         }
     }
 
@@ -155,7 +208,7 @@ impl Debugger {
     pub(super) fn note_reply(&mut self, reply: &[u8]) {
         if self.is_stepping && !self.is_full() {
             let mut line = b"<reply> ".to_vec();
-            show_reply(&mut line, reply, 0);
+            show_reply(&mut line, reply, (0, self.value_bytes()));
             self.say_value(line);
         }
     }
@@ -168,15 +221,14 @@ impl Debugger {
             (false, true) => "  #",
             (false, false) => "   ",
         };
-        let text = number.checked_sub(1).and_then(|place| self.lines.get(place));
-        let text = text.map_or(&b"<out of range source code line>"[..], Vec::as_slice);
+        let text = self.line(number).unwrap_or(b"<out of range source code line>");
         self.say([format!("{mark}{number:<3} ").as_bytes(), text].concat());
     }
 
     fn list(&mut self, around: i64, context: i64) {
         let (first, last) = (around.saturating_sub(context).max(1), around.saturating_add(context));
-        for number in 1..=self.lines.len() {
-            if (first..=last).contains(&(number as i64)) {
+        for number in 1..=self.lines() {
+            if (first..=last).contains(&(number as i64)) && !self.is_full() {
                 self.say_line(number);
             }
         }
@@ -239,7 +291,7 @@ impl Debugger {
         if self.breakpoints.len() >= DEBUGGER_BREAKPOINTS_MAX {
             return self.say("Too many breakpoints set.");
         }
-        if line > self.lines.len() {
+        if line > self.lines() {
             return self.say("Wrong line number.");
         }
         if !self.breakpoints.contains(&line) {
@@ -322,8 +374,13 @@ pub(super) fn show_text(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// Adds a reply as it is shown. Gives what is behind it.
-fn show_reply<'r>(out: &mut Vec<u8>, reply: &'r [u8], depth: usize) -> &'r [u8] {
+/// What is shown at most of a word or an error.
+pub(super) fn shortened(text: &[u8]) -> &[u8] {
+    text.get(..DEBUGGER_VALUE_BYTES_MAX).unwrap_or(text)
+}
+
+/// Adds a reply as it is shown, at some depth in others, and little more than so many bytes. Gives what is behind it, unless it was cut off.
+fn show_reply<'r>(out: &mut Vec<u8>, reply: &'r [u8], (depth, bytes_max): (usize, usize)) -> &'r [u8] {
     let Some(end) = reply.windows(2).position(|pair| pair == b"\r\n") else { return &[] };
     let (line, rest) = (&reply[..end], &reply[end + 2..]);
     let (kind, body) = (line.first().copied().unwrap_or_default(), line.get(1..).unwrap_or_default());
@@ -331,22 +388,28 @@ fn show_reply<'r>(out: &mut Vec<u8>, reply: &'r [u8], depth: usize) -> &'r [u8] 
     match (kind, count) {
         (b'$' | b'*', None) => out.extend(b"NULL"),
         (b'$' | b'=', Some(length)) => {
-            show_text(out, rest.get(..length).unwrap_or(rest));
+            let text = rest.get(..length).unwrap_or(rest);
+            show_text(out, text.get(..bytes_max).unwrap_or(text));
             return rest.get(length + 2..).unwrap_or_default();
         }
         (b'*' | b'~' | b'%' | b'>', Some(count)) if depth < SHOWN_DEPTH => {
-            return show_elements(out, (kind, count), rest, depth);
+            return show_elements(out, (kind, count), rest, (depth, bytes_max));
         }
         (b':', _) => out.extend(body),
         (b'_', _) => out.extend(b"(null)"),
         (b'#', _) => out.extend(if body == b"t" { &b"#true"[..] } else { b"#false" }),
         (b',', _) => out.extend([b"(double) ", body].concat()),
-        _ => show_text(out, line),
+        _ => show_text(out, line.get(..bytes_max).unwrap_or(line)),
     }
     rest
 }
 
-fn show_elements<'r>(out: &mut Vec<u8>, (kind, count): (u8, usize), reply: &'r [u8], depth: usize) -> &'r [u8] {
+fn show_elements<'r>(
+    out: &mut Vec<u8>,
+    (kind, count): (u8, usize),
+    reply: &'r [u8],
+    (depth, bytes_max): (usize, usize),
+) -> &'r [u8] {
     let (open, close) = match kind {
         b'~' => (&b"~("[..], b')'),
         b'%' => (&b"{"[..], b'}'),
@@ -355,13 +418,16 @@ fn show_elements<'r>(out: &mut Vec<u8>, (kind, count): (u8, usize), reply: &'r [
     out.extend(open);
     let mut rest = reply;
     for place in 0..count {
+        if out.len() > bytes_max {
+            return &[];
+        }
         if place > 0 {
             out.push(b',');
         }
-        rest = show_reply(out, rest, depth + 1);
+        rest = show_reply(out, rest, (depth + 1, bytes_max));
         if kind == b'%' {
             out.extend(b" => ");
-            rest = show_reply(out, rest, depth + 1);
+            rest = show_reply(out, rest, (depth + 1, bytes_max));
         }
     }
     out.push(close);
@@ -389,7 +455,7 @@ mod tests {
             ("*0\r\n", "[]"),
         ] {
             let mut out = Vec::new();
-            assert!(show_reply(&mut out, reply.as_bytes(), 0).is_empty());
+            assert!(show_reply(&mut out, reply.as_bytes(), (0, 1000)).is_empty());
             assert_eq!(out.escape_ascii().to_string(), shown.as_bytes().escape_ascii().to_string());
         }
     }
@@ -397,7 +463,7 @@ mod tests {
     #[test]
     fn what_is_said_is_bounded() {
         let mut debugger = Debugger::new(b"return 1\n\n");
-        assert_eq!(debugger.lines, [b"return 1"]);
+        assert_eq!((debugger.lines(), debugger.line(1)), (1, Some(&b"return 1"[..])));
         for _ in 0..100 {
             debugger.say(vec![b'x'; DEBUGGER_LOG_BYTES_MAX / 10]);
         }
@@ -406,5 +472,34 @@ mod tests {
         assert!(out.len() <= DEBUGGER_LOG_BYTES_MAX + 1024 && out.ends_with(b"more than can be shown.\r\n"));
         debugger.say("again");
         assert_eq!(debugger.said, [b"again"]);
+    }
+
+    #[test]
+    fn lines_are_those_between_line_feeds() {
+        let debugger = Debugger::new(b"\na = 1\r\n\nreturn a\n\r\n");
+        let lines: Vec<_> = (0..=5).map(|number| debugger.line(number)).collect();
+        assert_eq!(lines, [None, Some(&b""[..]), Some(b"a = 1\r"), Some(b""), Some(b"return a"), None]);
+        assert_eq!(Debugger::new(b"\r\n").lines(), 0);
+    }
+
+    /// What is shown of a reply is all that is written down of it.
+    #[test]
+    fn large_replies_and_calls_are_cut_before_they_are_shown() {
+        let text = "\x01".repeat(10 << 20);
+        let many = "$1\r\n\x01\r\n".repeat(1 << 20);
+        for reply in [format!("${}\r\n{text}\r\n", text.len()), format!("*{}\r\n{many}", 1 << 20)] {
+            let mut debugger = Debugger::new(b"return 1");
+            for shown in ["256", "0"] {
+                let words: respool_wire::ArgsBuf = ["maxlen", shown].iter().collect();
+                debugger.limit_shown(words.as_args());
+                let mut out = Vec::new();
+                show_reply(&mut out, reply.as_bytes(), (0, debugger.value_bytes()));
+                assert!(out.len() <= 4 * debugger.value_bytes() + 8, "{shown}: {}", out.len());
+                debugger.note_reply(reply.as_bytes());
+            }
+            let call: respool_wire::ArgsBuf = ["set", "k", &text].iter().collect();
+            debugger.note_call(call.as_args());
+            assert!(debugger.said_bytes <= 2 * DEBUGGER_LOG_BYTES_MAX, "{}", debugger.said_bytes);
+        }
     }
 }

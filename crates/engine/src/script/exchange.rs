@@ -16,7 +16,7 @@ pub(super) enum Order {
     Compile { hash: Hash, text: Vec<u8>, spare: usize },
     /// Run what is kept under a hash.
     Run { hash: Hash, keys: usize, protocol: Protocol },
-    /// Run a text under [`Exchange::debugger`].
+    /// Run a text under [`Exchange::debugger`], unless that cannot be.
     Debug { text: Vec<u8>, keys: usize, protocol: Protocol },
     /// Forget what is kept under a hash.
     Forget(Hash),

@@ -17,14 +17,19 @@
 //!                             LOADK      1 ...
 //! ```
 
+use std::ops::Range;
+
+use super::text;
+use crate::limits::DEBUGGER_CODE_WORDS_MAX;
+
 /// Registers of a function at most.
 const REGISTERS_MAX: u8 = 250;
-/// Variables that one function may hold.
+/// Registers that a call of the debugger takes.
+const REGISTERS_OF_CALL: u8 = 2;
+/// Variables that one function may hold, and may have in scope.
 const HELD_MAX: usize = 200;
 /// What a jump may span, and how many functions and constants there may be.
 const OPERAND_MAX: usize = 1 << 17;
-/// Bytes of code that is written down at most.
-const CODE_BYTES_MAX: usize = 8 << 20;
 
 const MOVE: u32 = 0;
 const LOADK: u32 = 1;
@@ -44,26 +49,67 @@ const SETLIST: u32 = 34;
 const CLOSURE: u32 = 36;
 const VARARG: u32 = 37;
 
-/// The names of the variables in scope at each place, by its number.
-pub(super) type Places = Vec<Vec<Vec<u8>>>;
+/// The places of a script, by their numbers: which variables are in scope there is found out when somebody asks.
+#[derive(Default)]
+pub(super) struct Places {
+    /// The variables of each function that has calls.
+    locals: Vec<Vec<Variable>>,
+    /// The function, and the instruction of its own in front of which the place is.
+    places: Vec<(u32, u32)>,
+}
 
-/// The same code with calls of what the global `debugger` is. `None`: the code is of another kind, or too large.
-pub(super) fn with_calls(code: &[u8], debugger: &[u8]) -> Option<(Vec<u8>, Places)> {
+/// A variable, and in front of which instructions it is in scope.
+struct Variable {
+    name: Box<[u8]>,
+    scope: Range<u32>,
+}
+
+impl Places {
+    /// The names of the variables in scope at a place: the first is in the first register.
+    pub(super) fn names(&self, place: usize) -> Option<impl Iterator<Item = &[u8]>> {
+        let (function, pc) = *self.places.get(place)?;
+        let locals = self.locals.get(function as usize)?;
+        let in_scope = locals.iter().filter(move |local| local.scope.contains(&pc));
+        Some(in_scope.map(|local| &*local.name).take(HELD_MAX))
+    }
+}
+
+/// Why a script cannot be debugged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// Its code would be too large with calls in it.
+    TooLarge,
+    /// One of its functions has no registers left for them.
+    TooManyRegisters,
+}
+
+impl Unfit {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::TooLarge => text::TOO_LONG_TO_DEBUG,
+            Self::TooManyRegisters => text::TOO_MANY_REGISTERS,
+        }
+    }
+}
+
+/// The same code with calls of what the global `debugger` is.
+pub(super) fn with_calls(code: &[u8], debugger: &[u8]) -> Result<(Vec<u8>, Places), Unfit> {
     let mut reader = Reader { rest: code };
-    let head = reader.take(12)?;
-    // Lua 5.1, in the format of its own; numbers as this machine has them.
-    let [0x1b, b'L', b'u', b'a', 0x51, 0, 1, 4, size_bytes @ (4 | 8), 4, 8, 0] = *head else { return None };
-    let mut rewriter = Rewriter { debugger, size_bytes: size_bytes.into(), places: Vec::new() };
-    let main = reader.function(size_bytes.into(), 0)?;
+    let (head, size_bytes) = reader.head().ok_or(Unfit::TooLarge)?;
+    let main = reader.function(size_bytes, 0).filter(|_| reader.rest.is_empty()).ok_or(Unfit::TooLarge)?;
+    if main.needs_registers() {
+        return Err(Unfit::TooManyRegisters);
+    }
+    let mut rewriter = Rewriter { debugger, size_bytes, places: Places::default(), words: 0 };
     let mut out = head.to_vec();
-    rewriter.write(main, &mut out)?;
-    (reader.rest.is_empty() && out.len() <= CODE_BYTES_MAX).then_some((out, rewriter.places))
+    rewriter.write(main, &mut out).ok_or(Unfit::TooLarge)?;
+    Ok((out, rewriter.places))
 }
 
 /// A function as it is written down.
-struct Function {
-    /// Its name, with its length; empty for that of the function around it.
-    source: Vec<u8>,
+struct Function<'c> {
+    /// Its name; empty for that of the function around it.
+    source: &'c [u8],
     first_line: [u8; 4],
     last_line: [u8; 4],
     upvalues: u8,
@@ -72,15 +118,23 @@ struct Function {
     registers: u8,
     code: Vec<u32>,
     /// Each as it is written.
-    constants: Vec<Vec<u8>>,
-    functions: Vec<Function>,
+    constants: Vec<&'c [u8]>,
+    functions: Vec<Function<'c>>,
     lines: Vec<u32>,
-    locals: Vec<Local>,
-    upvalue_names: Vec<Vec<u8>>,
+    locals: Vec<Local<'c>>,
+    upvalue_names: Vec<&'c [u8]>,
 }
 
-struct Local {
-    name: Vec<u8>,
+impl Function<'_> {
+    /// Whether there is no room for calls in it or in one within it.
+    fn needs_registers(&self) -> bool {
+        self.registers > REGISTERS_MAX - REGISTERS_OF_CALL || self.functions.iter().any(Self::needs_registers)
+    }
+}
+
+struct Local<'c> {
+    /// With the zero behind it.
+    name: &'c [u8],
     start: u32,
     end: u32,
 }
@@ -124,13 +178,23 @@ impl<'c> Reader<'c> {
         self.take(usize::try_from(u64::from_le_bytes(size)).ok()?)
     }
 
-    fn function(&mut self, size_bytes: usize, depth: usize) -> Option<Function> {
+    /// What the code begins with, and how many bytes of it are a length.
+    fn head(&mut self) -> Option<(&'c [u8], usize)> {
+        let head = self.take(12)?;
+        // Lua 5.1, in the format of its own; numbers as this machine has them.
+        match *head {
+            [0x1b, b'L', b'u', b'a', 0x51, 0, 1, 4, size_bytes @ (4 | 8), 4, 8, 0] => Some((head, size_bytes.into())),
+            _ => None,
+        }
+    }
+
+    fn function(&mut self, size_bytes: usize, depth: usize) -> Option<Function<'c>> {
         // Lua itself nests no deeper.
         if depth > 200 {
             return None;
         }
         Some(Function {
-            source: self.text(size_bytes)?.to_vec(),
+            source: self.text(size_bytes)?,
             first_line: self.four()?,
             last_line: self.four()?,
             upvalues: self.byte()?,
@@ -142,14 +206,14 @@ impl<'c> Reader<'c> {
             functions: self.list(|reader| reader.function(size_bytes, depth + 1))?,
             lines: self.list(Self::number)?,
             locals: self.list(|reader| {
-                let name = reader.text(size_bytes)?.strip_suffix(b"\0")?.to_vec();
+                let name = reader.text(size_bytes)?;
                 Some(Local { name, start: reader.number()?, end: reader.number()? })
             })?,
-            upvalue_names: self.list(|reader| reader.text(size_bytes).map(<[u8]>::to_vec))?,
+            upvalue_names: self.list(|reader| reader.text(size_bytes))?,
         })
     }
 
-    fn constant(&mut self, size_bytes: usize) -> Option<Vec<u8>> {
+    fn constant(&mut self, size_bytes: usize) -> Option<&'c [u8]> {
         let before = self.rest;
         match self.byte()? {
             0 => {}
@@ -158,7 +222,7 @@ impl<'c> Reader<'c> {
             4 => _ = self.text(size_bytes)?,
             _ => return None,
         }
-        Some(before[..before.len() - self.rest.len()].to_vec())
+        before.get(..before.len() - self.rest.len())
     }
 }
 
@@ -195,30 +259,48 @@ struct Rewriter<'n> {
     debugger: &'n [u8],
     size_bytes: usize,
     places: Places,
+    /// Instructions that have been written.
+    words: usize,
+}
+
+/// The code of a function with calls in it.
+struct Rewritten {
+    code: Vec<u32>,
+    lines: Vec<u32>,
+    /// Where each instruction has come to, its call in front of it included.
+    starts: Vec<usize>,
+    /// The functions that return variables, as they are written.
+    returning: Vec<u8>,
+    calls: usize,
 }
 
 impl Rewriter<'_> {
-    /// Writes a function and those within it, with calls if there is room for them.
-    fn write(&mut self, mut function: Function, out: &mut Vec<u8>) -> Option<()> {
-        if out.len() > CODE_BYTES_MAX {
-            return None;
-        }
-        if function.registers <= REGISTERS_MAX - 2 && function.lines.len() == function.code.len() {
-            self.add_calls(&mut function)?;
-        }
-        let Function { source, first_line, last_line, code, constants, functions, lines, locals, .. } = function;
-        self.put_text(&source, out);
-        out.extend([first_line, last_line].concat());
-        out.extend([function.upvalues, function.parameters, function.is_vararg, function.registers]);
+    /// Writes a function with calls, and those within it.
+    fn write(&mut self, function: Function<'_>, out: &mut Vec<u8>) -> Option<()> {
+        let mut rewritten = self.rewrite(&function)?;
+        move_jumps(&function, &mut rewritten)?;
+        let Rewritten { code, lines, starts, returning, calls } = rewritten;
+        self.put_text(function.source, out);
+        out.extend([function.first_line, function.last_line].concat());
+        let registers = function.registers + REGISTERS_OF_CALL;
+        out.extend([function.upvalues, function.parameters, function.is_vararg, registers]);
         put_list(&code, out, |instruction, out| out.extend(instruction.to_le_bytes()));
-        put_list(&constants, out, |constant, out| out.extend(constant));
-        out.extend((functions.len() as u32).to_le_bytes());
-        functions.into_iter().try_for_each(|inner| self.write(inner, out))?;
+        out.extend((function.constants.len() as u32 + 1).to_le_bytes());
+        function.constants.iter().for_each(|constant| out.extend(*constant));
+        out.push(4);
+        self.put_text(&[self.debugger, b"\0"].concat(), out);
+        out.extend(((function.functions.len() + calls) as u32).to_le_bytes());
+        drop((code, function.code, function.constants));
+        function.functions.into_iter().try_for_each(|inner| self.write(inner, out))?;
+        out.extend(returning);
         put_list(&lines, out, |line, out| out.extend(line.to_le_bytes()));
-        put_list(&locals, out, |local, out| {
-            self.put_text(&[&local.name[..], b"\0"].concat(), out);
-            out.extend([local.start, local.end].map(u32::to_le_bytes).concat());
-        });
+        out.extend((function.locals.len() as u32).to_le_bytes());
+        for local in &function.locals {
+            self.put_text(local.name, out);
+            for pc in [local.start, local.end] {
+                out.extend((*starts.get(pc as usize)? as u32).to_le_bytes());
+            }
+        }
         put_list(&function.upvalue_names, out, |name, out| self.put_text(name, out));
         Some(())
     }
@@ -228,86 +310,115 @@ impl Rewriter<'_> {
         out.extend(text);
     }
 
-    fn add_calls(&mut self, function: &mut Function) -> Option<()> {
-        let (is_place, is_instruction) = (places(function)?, instructions(function)?);
+    /// Puts calls into the code of a function. Where they make jumps longer, those are still as they were.
+    fn rewrite(&mut self, function: &Function<'_>) -> Option<Rewritten> {
+        if function.lines.len() != function.code.len() {
+            return None;
+        }
+        let is_place = places(function)?;
         let register = u32::from(function.registers);
         let name = function.constants.len();
-        let mut text = vec![4];
-        self.put_text(&[self.debugger, b"\0"].concat(), &mut text);
-        function.constants.push(text);
-        let (mut code, mut lines) = (Vec::new(), Vec::new());
-        // Where each instruction has come to, its call in front of it included.
+        let own = self.places.locals.len() as u32;
+        let mut scope = InScope { locals: &function.locals, next: 0, active: Vec::new() };
+        let (mut code, mut lines, mut returning, mut calls) = (Vec::new(), Vec::new(), Vec::new(), 0);
         let mut starts = Vec::with_capacity(function.code.len() + 1);
         for (pc, instruction) in function.code.iter().enumerate() {
             starts.push(code.len());
+            let held = scope.held_at(pc as u32);
             if is_place[pc] {
-                let inner = function.functions.len();
-                let scope = scope(&function.locals, pc);
-                function.functions.push(self.returning(function, &scope)?);
+                let held = u8::try_from(held).ok()?;
                 code.push(with_bx(GETGLOBAL, register, name));
-                code.push(with_bx(CLOSURE, register + 1, inner));
-                code.extend((0..scope.len() as u32).map(|local| with_abc(MOVE, 0, local, 0)));
+                code.push(with_bx(CLOSURE, register + 1, function.functions.len() + calls));
+                code.extend((0..u32::from(held)).map(|local| with_abc(MOVE, 0, local, 0)));
                 code.push(with_abc(CALL, register, 2, 1));
-                self.places.push(scope);
+                self.put_returning(function, held, &mut returning);
+                self.places.places.push((own, pc as u32));
+                // The function that returns them has as many instructions as there are variables, and two.
+                self.words += usize::from(held) + 2;
+                calls += 1;
             }
             code.push(*instruction);
             lines.resize(code.len(), function.lines[pc]);
-        }
-        starts.push(code.len());
-        if code.len().max(name).max(function.functions.len()) >= OPERAND_MAX {
-            return None;
-        }
-        let own = |pc: usize| starts[pc + 1] - 1;
-        for (pc, instruction) in function.code.iter().enumerate() {
-            if is_instruction[pc] && is_jump(*instruction) {
-                let to = starts.get(target(*instruction, pc)?)?;
-                let span = (to + OPERAND_MAX - 1).checked_sub(own(pc) + 1)?;
-                code[own(pc)] = with_bx(opcode(*instruction), a(*instruction), span);
+            if self.words + code.len() > DEBUGGER_CODE_WORDS_MAX {
+                return None;
             }
         }
-        for local in &mut function.locals {
-            local.start = *starts.get(local.start as usize)? as u32;
-            local.end = *starts.get(local.end as usize)? as u32;
+        starts.push(code.len());
+        self.words += code.len();
+        if code.len().max(name).max(function.functions.len() + calls) >= OPERAND_MAX {
+            return None;
         }
-        (function.code, function.lines) = (code, lines);
-        function.registers += 2;
-        Some(())
+        self.places.locals.push(function.locals.iter().map(Variable::of).collect());
+        Some(Rewritten { code, lines, starts, returning, calls })
     }
 
-    /// A function that returns the number of this place and the variables in its scope.
-    fn returning(&self, around: &Function, scope: &[Vec<u8>]) -> Option<Function> {
-        let count = u8::try_from(scope.len()).ok()?;
-        let mut code = vec![with_bx(LOADK, 0, 0)];
-        code.extend((0..u32::from(count)).map(|local| with_abc(GETUPVAL, local + 1, local, 0)));
-        code.push(with_abc(RETURN, 0, u32::from(count) + 2, 0));
-        let number = [&[3][..], &(self.places.len() as f64).to_le_bytes()].concat();
-        Some(Function {
-            source: Vec::new(),
-            first_line: around.first_line,
-            last_line: around.last_line,
-            upvalues: count,
-            parameters: 0,
-            is_vararg: 0,
-            registers: (count + 1).max(2),
-            code,
-            constants: vec![number],
-            functions: Vec::new(),
-            lines: Vec::new(),
-            locals: Vec::new(),
-            upvalue_names: Vec::new(),
-        })
+    /// Writes a function that returns the number of this place and the variables in its scope.
+    fn put_returning(&self, around: &Function<'_>, held: u8, out: &mut Vec<u8>) {
+        self.put_text(b"", out);
+        out.extend([around.first_line, around.last_line].concat());
+        out.extend([held, 0, 0, (held + 1).max(2)]);
+        out.extend((u32::from(held) + 2).to_le_bytes());
+        out.extend(with_bx(LOADK, 0, 0).to_le_bytes());
+        (0..u32::from(held)).for_each(|local| out.extend(with_abc(GETUPVAL, local + 1, local, 0).to_le_bytes()));
+        out.extend(with_abc(RETURN, 0, u32::from(held) + 2, 0).to_le_bytes());
+        out.extend(1_u32.to_le_bytes());
+        out.push(3);
+        out.extend((self.places.places.len() as f64).to_le_bytes());
+        // No functions in it, and nothing that tells of lines and names.
+        out.extend([0; 16]);
     }
+}
+
+impl Variable {
+    fn of(local: &Local<'_>) -> Self {
+        let name = local.name.strip_suffix(b"\0").unwrap_or(local.name);
+        Self { name: name.into(), scope: local.start..local.end }
+    }
+}
+
+/// The variables in scope, while the instructions of a function are walked through. Lua writes them down in the order in which they come
+/// into scope, and those that came last leave it first.
+struct InScope<'f> {
+    locals: &'f [Local<'f>],
+    next: usize,
+    /// In front of which instructions they leave it.
+    active: Vec<u32>,
+}
+
+impl InScope<'_> {
+    /// How many are in scope in front of an instruction, and are held.
+    fn held_at(&mut self, pc: u32) -> usize {
+        loop {
+            while self.active.last().is_some_and(|end| *end <= pc) {
+                self.active.pop();
+            }
+            match self.locals.get(self.next).filter(|local| local.start <= pc) {
+                Some(local) => self.active.push(local.end),
+                None => return self.active.len().min(HELD_MAX),
+            }
+            self.next += 1;
+        }
+    }
+}
+
+/// Has the jumps of a function lead to where the instructions have come to.
+fn move_jumps(function: &Function<'_>, rewritten: &mut Rewritten) -> Option<()> {
+    let Rewritten { code, starts, .. } = rewritten;
+    let is_instruction = instructions(function)?;
+    for (pc, instruction) in function.code.iter().enumerate() {
+        if is_instruction[pc] && is_jump(*instruction) {
+            let own = starts[pc + 1] - 1;
+            let to = starts.get(target(*instruction, pc)?)?;
+            let span = (to + OPERAND_MAX - 1).checked_sub(own + 1)?;
+            code[own] = with_bx(opcode(*instruction), a(*instruction), span);
+        }
+    }
+    Some(())
 }
 
 fn put_list<T>(list: &[T], out: &mut Vec<u8>, one: impl Fn(&T, &mut Vec<u8>)) {
     out.extend((list.len() as u32).to_le_bytes());
     list.iter().for_each(|element| one(element, out));
-}
-
-/// The names of the variables in scope in front of an instruction: the first is in the first register.
-fn scope(locals: &[Local], pc: usize) -> Vec<Vec<u8>> {
-    let is_active = |local: &&Local| local.start as usize <= pc && pc < local.end as usize;
-    locals.iter().filter(is_active).map(|local| local.name.clone()).take(HELD_MAX).collect()
 }
 
 fn is_jump(instruction: u32) -> bool {
@@ -316,7 +427,7 @@ fn is_jump(instruction: u32) -> bool {
 
 /// In front of which instructions the debugger is called: where a line begins, where a jump leads, and where the scope has changed. Not
 /// within what belongs together.
-fn places(function: &Function) -> Option<Vec<bool>> {
+fn places(function: &Function<'_>) -> Option<Vec<bool>> {
     let code = &function.code;
     let mut is_place: Vec<bool> =
         (0..code.len()).map(|pc| pc == 0 || function.lines[pc] != function.lines[pc - 1]).collect();
@@ -351,7 +462,7 @@ fn places(function: &Function) -> Option<Vec<bool>> {
 }
 
 /// Which of the words of a function are instructions. Others belong to the one before them.
-fn instructions(function: &Function) -> Option<Vec<bool>> {
+fn instructions(function: &Function<'_>) -> Option<Vec<bool>> {
     let mut is_instruction = vec![true; function.code.len()];
     let mut pc = 0;
     while let Some(instruction) = function.code.get(pc) {

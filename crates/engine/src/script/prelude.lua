@@ -289,4 +289,4 @@ local calls = {
     end,
 }
 
-return eval_world, run, runs, function_world, load_library, call, calls
+return eval_world, run, runs, function_world, load_library, call, calls, real

@@ -10,6 +10,10 @@ use mlua::{Error, Lua, Value};
 /// How the prelude is called in Lua's own eyes. Its frames are left out where places are told.
 pub(super) const PRELUDE: &str = "=respool";
 
+/// What a script is called that is debugged, and nothing else that is compiled: what has a name like this in the text of a script gets
+/// that of a plain script.
+pub(super) const DEBUGGED_NAME: &str = "=user_script";
+
 /// A Lua value on its way through Rust.
 pub(super) struct Thrown(pub(super) Value);
 
@@ -132,6 +136,8 @@ pub(super) fn origin(lua: &Lua) -> Option<(String, i64)> {
         if source == PRELUDE || source == "=(tail call)" || is_c && std::mem::take(&mut is_first) {
             continue;
         }
+        // A script that is debugged is called as any other.
+        let source = if source == DEBUGGED_NAME { source.replacen('=', "@", 1) } else { source };
         return Some((source, line));
     }
     None

@@ -34,7 +34,9 @@ use super::watched::WatchedCalls;
 use crate::commands::{self, Call, Fault};
 use crate::engine::refuse;
 use crate::keyspace::{At, Keyspace};
-use crate::limits::{SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS, SCRIPT_SLOW_COMMAND};
+use crate::limits::{
+    DEBUGGER_SCRIPT_BYTES_MAX, SCRIPT_BUSY_AFTER_MS, SCRIPT_SLICE_COMMANDS, SCRIPT_SLICE_MS, SCRIPT_SLOW_COMMAND,
+};
 use crate::number::integer;
 use crate::script_memory::ScriptMemory;
 
@@ -90,8 +92,11 @@ struct Running {
     /// Bytes of the interpreter when it began.
     vm_bytes: usize,
     is_killed: bool,
+    /// The same for a debugger, by the time of requests: an engine with copies has no clock.
+    runs_since: i64,
+    /// When it began, or its debugger let it go on.
     started_ms: u64,
-    /// Looks since it began.
+    /// Looks since then.
     looks: u64,
     /// What its commands have cost since the last look at the time, in quick ones.
     cost: u32,
@@ -99,8 +104,6 @@ struct Running {
     is_look_due: bool,
     /// Its debugger waits for a command.
     is_stopped: bool,
-    /// When it began, or its debugger let it go on.
-    runs_since: i64,
     /// What the vm is to do next.
     order: Order,
     /// The command that it has called and that is not the engine's.
@@ -279,6 +282,32 @@ impl Scripts {
         let elapsed = if has_clock { now.saturating_sub(running.started_ms) } else { running.looks * SCRIPT_SLICE_MS };
         elapsed >= self.busy_after_ms
     }
+
+    /// Whether the script that runs is left now: if it is late, or at each look if it has a debugger. Others are served while one is
+    /// debugged that nobody else sees, and while one is that they all wait for somebody may end it.
+    fn is_left(&mut self) -> bool {
+        let is_late = self.is_late();
+        let looked_ms = self.running.as_ref().map_or(0, |running| running.looks) * SCRIPT_SLICE_MS;
+        let is_late_for_debugger = is_late && (self.busy_after_ms > 0 || looked_ms >= self.debugged_after_ms());
+        let Some(host) = &self.host else { return is_late };
+        let mut debugger = host.exchange.debugger.borrow_mut();
+        let Some(debugger) = debugger.as_mut() else { return is_late };
+        debugger.is_late |= is_late_for_debugger;
+        true
+    }
+
+    /// Milliseconds after which a script with a debugger is late. As in Redis, without a threshold it has that of the others.
+    fn debugged_after_ms(&self) -> u64 {
+        if self.busy_after_ms == 0 { SCRIPT_BUSY_AFTER_MS } else { self.busy_after_ms }
+    }
+
+    /// The debugger of the script that runs lets it go on.
+    fn restart_time(&mut self) {
+        let now = self.clock_ms();
+        if let Some(running) = &mut self.running {
+            (running.started_ms, running.looks) = (now, 0);
+        }
+    }
 }
 
 /// Runs one command of the group, or goes on with the script of this session.
@@ -295,6 +324,10 @@ pub(crate) fn execute(
     let Command::Scripting(command) = row.command else { return Err(commands::unsupported(row)) };
     match command {
         ScriptingCommand::Eval | ScriptingCommand::EvalRo if session.debugs => {
+            if args.at(1).len() > DEBUGGER_SCRIPT_BYTES_MAX {
+                let refuse = |_: &mut Desk<'_>, _: &mut Encoder<'_>| Err(text::TOO_LONG_TO_DEBUG.into());
+                return under_debugger(desk, reply, refuse);
+            }
             let debugger = Some(Box::new(Debugger::new(args.at(1))));
             *desk.scripts.host()?.exchange.debugger.borrow_mut() = debugger;
             return under_debugger(desk, reply, |desk, reply| begin(desk, command, args, session, reply));
@@ -355,17 +388,23 @@ fn amid_script(
     session: &SessionView,
     reply: &mut Encoder<'_>,
 ) -> Result<Outcome, Fault> {
-    let busy_after_ms = i64::try_from(desk.scripts.busy_after_ms).unwrap_or(i64::MAX);
     let Some(running) = &mut desk.scripts.running else { return Err(text::NOT_BUSY.into()) };
     if session.has_waited && session.client_id == running.owner {
         let Some(host) = desk.scripts.host.as_ref().filter(|host| host.exchange.debugger.borrow().is_some()) else {
             return go_on(desk, reply);
         };
+        if !session.debugs {
+            host.exchange.with_debugger(Debugger::desert);
+        } else if running.is_stopped && args.is_empty() && !running.is_killed {
+            return Ok(Outcome::Stopped);
+        }
         let now = i64::try_from(session.now.0).unwrap_or(i64::MAX);
+        let runs_ms = now.saturating_sub(running.runs_since).max(0).unsigned_abs();
         if std::mem::take(&mut running.is_stopped) {
-            running.runs_since = now;
             stops::hear(&host.exchange, args);
-        } else if now.saturating_sub(running.runs_since) >= busy_after_ms {
+            running.runs_since = now;
+            desk.scripts.restart_time();
+        } else if runs_ms >= desk.scripts.debugged_after_ms() {
             host.exchange.with_debugger(|debugger| debugger.is_late = true);
         }
         return under_debugger(desk, reply, go_on);
@@ -526,12 +565,12 @@ fn start(desk: &mut Desk<'_>, what: Start, args: Args<'_>, session: &SessionView
         began_beyond: desk.memory_bytes_max.is_some_and(|max| desk.keyspace.bounded_bytes() as u64 > max),
         vm_bytes: desk.keyspace.script_memory.vm_bytes,
         is_killed: false,
+        runs_since: i64::try_from(session.now.0).unwrap_or(i64::MAX),
         started_ms,
         looks: 0,
         cost: 0,
         is_look_due: false,
         is_stopped: false,
-        runs_since: i64::try_from(session.now.0).unwrap_or(i64::MAX),
         order,
         asked: None,
     }));
@@ -554,7 +593,7 @@ fn resume(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault
         Order::Go if running.is_killed => Order::Kill,
         order => order,
     };
-    if std::mem::take(&mut running.is_look_due) && desk.scripts.is_late() {
+    if std::mem::take(&mut running.is_look_due) && desk.scripts.is_left() {
         if let Some(running) = &mut desk.scripts.running {
             running.order = order;
         }
@@ -573,7 +612,7 @@ fn resume(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault
                 if running.asked.is_some() || desk.keyspace.has_many_events() || desk.scripts.watched.is_full() {
                     return Ok(Outcome::Asks);
                 }
-                if std::mem::take(&mut running.is_look_due) && desk.scripts.is_late() {
+                if std::mem::take(&mut running.is_look_due) && desk.scripts.is_left() {
                     return Ok(Outcome::Unfinished);
                 }
             }
@@ -581,9 +620,7 @@ fn resume(desk: &mut Desk<'_>, reply: &mut Encoder<'_>) -> Result<Outcome, Fault
             Some(Report::Clock) => tell_time(desk),
             Some(Report::Log(level, line)) => desk.scripts.write_log(level, &line),
             Some(Report::Paused) => {
-                // Others are served while a script is debugged that nobody else sees.
-                let is_debugged = |host: &Host| host.exchange.debugger.borrow().is_some();
-                if desk.scripts.host.as_ref().is_some_and(is_debugged) || desk.scripts.is_late() {
+                if desk.scripts.is_left() {
                     return Ok(Outcome::Unfinished);
                 }
             }

@@ -9,32 +9,80 @@
 //! The call has the variables of its function, the hook says which lines begin: each of them exactly where a debugger of Lua's would.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use mlua::{Function, Lua, MultiValue, Result, Table, Value};
 use respool_wire::{Args, ArgsBuf, Encoder};
 
 use super::api::{self, Answered};
-use super::debugger::{Debugger, show_text};
+use super::debugger::{Debugger, shortened, show_text};
+use super::effort::Effort;
 use super::exchange::{Exchange, Order, Report};
 use super::locals::Places;
-use super::raise;
+use super::raise::{self, DEBUGGED_NAME};
 use super::text;
 use super::vm::{self, Way};
-use crate::limits::{DEBUGGER_FRAMES_MAX, DEBUGGER_VALUE_BYTES_MAX};
+use crate::limits::{
+    DEBUGGER_FRAMES_MAX, DEBUGGER_SCRIPT_BYTES_MAX, DEBUGGER_THREADS_MAX, DEBUGGER_TRACED_MAX, DEBUGGER_VALUE_BYTES_MAX,
+};
 
 /// Tables in each other that are shown.
 const SHOWN_DEPTH: usize = 10;
-/// What the sources of scripts are called, and of code that a client has run.
-const SOURCE: &str = "user_script";
+/// What code is called that a client has run.
 const EVAL_NAME: &[u8] = b"@ldb_eval";
+/// Functions that are looked at to find out how deep calls are nested, for each step that it counts.
+const LEVELS_PER_STEP: usize = 4;
 
 /// The functions of a script that are under way, and their variables.
 #[derive(Default)]
 pub(super) struct Frames {
-    /// The coroutine, how deep the function is in it, and what returns its variables.
-    frames: Vec<(usize, usize, Function)>,
+    /// Of each coroutine; of those that there is no room for, the one is forgotten that has rested longest.
+    threads: Vec<ThreadFrames>,
     pub(super) places: Places,
+}
+
+/// The functions of one coroutine, the innermost last.
+struct ThreadFrames {
+    thread: usize,
+    /// How deep each is in the coroutine.
+    depths: VecDeque<usize>,
+    /// How many outer ones were forgotten for want of room.
+    forgotten: usize,
+    /// What returns the variables of each. A table of Lua's: the binding can hold some thousands of values.
+    variables: Table,
+}
+
+impl ThreadFrames {
+    fn slot(&self, place: usize) -> usize {
+        (self.forgotten + place) % DEBUGGER_FRAMES_MAX + 1
+    }
+
+    fn enter(&mut self, depth: usize, variables: Function) -> Result<()> {
+        while self.depths.back().is_some_and(|last| *last >= depth) {
+            self.depths.pop_back();
+            self.variables.raw_set(self.slot(self.depths.len()), Value::Nil)?;
+        }
+        if self.depths.len() == DEBUGGER_FRAMES_MAX {
+            self.depths.pop_front();
+            self.forgotten += 1;
+        }
+        self.variables.raw_set(self.slot(self.depths.len()), variables)?;
+        self.depths.push_back(depth);
+        Ok(())
+    }
+
+    /// The names and values of the variables of one of them.
+    fn read(&self, place: usize, places: &Places) -> Option<(Vec<Vec<u8>>, MultiValue)> {
+        let variables: Function = self.variables.raw_get(self.slot(place)).ok()?;
+        let mut values: MultiValue = variables.call(()).ok()?;
+        let number = match values.pop_front()? {
+            Value::Integer(number) => usize::try_from(number).ok()?,
+            Value::Number(number) => number as usize,
+            _ => return None,
+        };
+        Some((places.names(number)?.map(<[u8]>::to_vec).collect(), values))
+    }
 }
 
 impl Frames {
@@ -42,37 +90,43 @@ impl Frames {
         *self = Self::default();
     }
 
-    fn enter(&mut self, thread: usize, depth: usize, variables: Function) {
-        self.frames.retain(|(of, at, _)| *of != thread || *at < depth);
-        if self.frames.len() >= DEBUGGER_FRAMES_MAX {
-            self.frames.remove(0);
+    /// The coroutine that runs has come to a place. Gives how deep calls are nested.
+    fn enter(&mut self, lua: &Lua, variables: Function) -> Result<usize> {
+        let thread = thread(lua);
+        match self.threads.iter().position(|known| known.thread == thread) {
+            Some(place) => self.threads[place..].rotate_left(1),
+            None => {
+                if self.threads.len() == DEBUGGER_THREADS_MAX {
+                    self.threads.remove(0);
+                }
+                let variables = lua.create_table()?;
+                self.threads.push(ThreadFrames { thread, depths: VecDeque::new(), forgotten: 0, variables });
+            }
         }
-        self.frames.push((thread, depth, variables));
+        let Some(frames) = self.threads.last_mut() else { return Ok(0) };
+        let depth = depth(lua, frames.depths.back().copied().unwrap_or(1));
+        frames.enter(depth, variables)?;
+        Ok(depth)
     }
 
-    /// The names and values of the variables of each function of a coroutine, the innermost first.
-    fn variables(&self, thread: usize) -> Vec<(Vec<Vec<u8>>, MultiValue)> {
-        let of_thread = self.frames.iter().rev().filter(|(of, ..)| *of == thread);
-        let read = |(.., variables): &(usize, usize, Function)| {
-            let mut values: MultiValue = variables.call(()).ok()?;
-            let place = match values.pop_front()? {
-                Value::Integer(number) => usize::try_from(number).ok()?,
-                Value::Number(number) => number as usize,
-                _ => return None,
-            };
-            Some((self.places.get(place)?.clone(), values))
-        };
-        of_thread.filter_map(read).collect()
+    /// The names and values of the variables of each function of a coroutine, the innermost first. They are read one by one.
+    fn variables(&self, thread: usize) -> impl Iterator<Item = Option<(Vec<Vec<u8>>, MultiValue)>> {
+        let of_thread = self.threads.iter().filter(move |known| known.thread == thread);
+        of_thread.flat_map(|known| (0..known.depths.len()).rev().map(|place| known.read(place, &self.places)))
     }
 }
 
-/// A line of the script begins.
+/// Whether a function is of the script that is debugged.
+fn is_debugged(frame: &mlua::debug::Debug<'_>) -> bool {
+    frame.source().source.is_some_and(|source| source == DEBUGGED_NAME)
+}
+
+/// A line begins.
 pub(super) fn note_line(exchange: &Exchange, frame: &mlua::debug::Debug<'_>) {
     let Ok(mut debugger) = exchange.debugger.try_borrow_mut() else { return };
-    let Some(debugger) = debugger.as_mut().filter(|debugger| !debugger.is_stopped) else { return };
-    let is_script = frame.source().short_src.is_some_and(|source| source == SOURCE);
-    if let Some(line) = frame.current_line().filter(|_| is_script) {
-        debugger.begun.push(line);
+    let Some(debugger) = debugger.as_mut().filter(|debugger| debugger.is_watching()) else { return };
+    if let Some(line) = frame.current_line().filter(|_| is_debugged(frame)) {
+        debugger.note_line(line);
     }
 }
 
@@ -83,29 +137,30 @@ pub(super) struct Stops<'e> {
     pub(super) frames: Rc<RefCell<Frames>>,
     /// The environment of scripts.
     pub(super) world: Rc<RefCell<Option<Table>>>,
+    pub(super) effort: Rc<Effort>,
+    /// The tables that all scripts share, by what stands for them.
+    pub(super) real: Table,
 }
 
 impl Stops<'_> {
     /// The script has come to a place: the debugger stops it if it should.
     pub(super) fn reach(&self, lua: &Lua, variables: Function) -> Result<()> {
-        let (thread, depth) = (thread(lua), depth(lua));
-        self.frames.borrow_mut().enter(thread, depth, variables);
-        loop {
-            let line = {
-                let mut debugger = self.exchange.debugger.borrow_mut();
-                let Some(debugger) = debugger.as_mut().filter(|debugger| !debugger.is_stopped) else { return Ok(()) };
-                if debugger.begun.is_empty() {
-                    return Ok(());
-                }
-                debugger.begun.remove(0)
-            };
+        if !self.with(|debugger| debugger.is_watching()) {
+            return Ok(());
+        }
+        let depth = self.frames.borrow_mut().enter(lua, variables)?;
+        // Calls in place of those that have returned count as nested, and are not looked at.
+        self.effort.note_steps(depth.min(DEBUGGER_FRAMES_MAX) / LEVELS_PER_STEP);
+        self.effort.step()?;
+        while let Some(line) = self.with(Debugger::next_begun) {
             if self.with(|debugger| debugger.stops_at(line)) {
                 self.with(|debugger| debugger.is_stopped = true);
-                let ended = self.serve(lua, thread);
+                let ended = self.serve(lua);
                 self.with(|debugger| debugger.is_stopped = false);
                 ended?;
             }
         }
+        Ok(())
     }
 
     fn with<T: Default>(&self, change: impl FnOnce(&mut Debugger) -> T) -> T {
@@ -113,7 +168,8 @@ impl Stops<'_> {
     }
 
     /// Does what the client says until the script is to go on.
-    fn serve(&self, lua: &Lua, thread: usize) -> Result<()> {
+    fn serve(&self, lua: &Lua) -> Result<()> {
+        let thread = thread(lua);
         loop {
             self.exchange.vm_bytes.set(lua.used_memory());
             if matches!(self.way.suspend(Report::Stopped), Order::Kill | Order::End) {
@@ -123,8 +179,7 @@ impl Stops<'_> {
             let words = words.as_args();
             let is = |word: &str| words.name().eq_ignore_ascii_case(word.as_bytes());
             let is_either = |short: &str, long: &str| is(short) || is(long);
-            if words.is_empty() {
-                self.with(Debugger::desert);
+            if self.with(|debugger| debugger.is_deserted()) {
                 return Ok(());
             }
             match () {
@@ -160,9 +215,9 @@ impl Stops<'_> {
 
     fn trace(&self, lua: &Lua) {
         // This function itself is the innermost.
-        for level in 1.. {
+        for level in 1..=DEBUGGER_TRACED_MAX {
             let seen = lua.inspect_stack(level, |frame| {
-                let is_script = frame.source().short_src.is_some_and(|source| source == SOURCE);
+                let is_script = is_debugged(frame);
                 let name = frame.names().name.map_or_else(|| "top level".to_owned(), std::borrow::Cow::into_owned);
                 (is_script, name, frame.current_line().unwrap_or_default())
             });
@@ -178,8 +233,7 @@ impl Stops<'_> {
     }
 
     fn print(&self, thread: usize, name: &[u8]) {
-        let variables = self.frames.borrow().variables(thread);
-        let found = variables.iter().find_map(|(names, values)| {
+        let found = self.frames.borrow().variables(thread).flatten().find_map(|(names, values)| {
             let place = names.iter().position(|known| known == name)?;
             Some(values.get(place).cloned().unwrap_or(Value::Nil))
         });
@@ -194,7 +248,7 @@ impl Stops<'_> {
     }
 
     fn print_all(&self, thread: usize) {
-        let variables = self.frames.borrow().variables(thread).into_iter().next();
+        let variables = self.frames.borrow().variables(thread).next().flatten();
         let (names, values) = variables.unwrap_or_default();
         for (place, name) in names.iter().enumerate() {
             let head = [b"<value> ", &name[..], b" = "].concat();
@@ -206,13 +260,20 @@ impl Stops<'_> {
     }
 
     fn say_value(&self, head: &[u8], value: &Value) {
+        let bytes_max = self.with(|debugger| if debugger.is_full() { 0 } else { debugger.value_bytes() });
+        let shower = Shower { bytes_max, real: Some(&self.real) };
         let mut line = head.to_vec();
-        show(&mut line, value, 0);
+        shower.show(&mut line, value, 0);
         self.with(|debugger| debugger.say_value(line));
     }
 
     fn evaluate(&self, lua: &Lua, words: Args<'_>) -> Result<()> {
         let Some(world) = self.world.borrow().clone() else { return Ok(()) };
+        let bytes: usize = words.from(1).iter().map(|word| word.len() + 1).sum();
+        if bytes > DEBUGGER_SCRIPT_BYTES_MAX {
+            self.with(|debugger| debugger.say("<error> the code is too long"));
+            return Ok(());
+        }
         let code = words.from(1).iter().collect::<Vec<_>>().join(&b' ');
         let expression = [b"return ", &code[..]].concat();
         let compiled =
@@ -234,9 +295,9 @@ impl Stops<'_> {
             _ => value,
         };
         let text = match &value {
-            Value::String(text) => text.as_bytes().to_vec(),
+            Value::String(text) => shortened(&text.as_bytes()).to_vec(),
             Value::Table(table) => match table.raw_get("err")? {
-                Value::String(text) => text.as_bytes().to_vec(),
+                Value::String(text) => shortened(&text.as_bytes()).to_vec(),
                 _ => Vec::new(),
             },
             _ => Vec::new(),
@@ -261,11 +322,12 @@ pub(super) fn debug(exchange: &Exchange, values: &MultiValue) -> usize {
     let mut debugger = exchange.debugger.borrow_mut();
     let Some(debugger) = debugger.as_mut().filter(|debugger| !debugger.is_full()) else { return 0 };
     let mut line = format!("<debug> line {}: ", debugger.line).into_bytes();
+    let shower = Shower { bytes_max: DEBUGGER_VALUE_BYTES_MAX, real: None };
     for (place, value) in values.iter().enumerate() {
         if place > 0 {
             line.extend(b", ");
         }
-        show(&mut line, value, 0);
+        shower.show(&mut line, value, 0);
     }
     let bytes = line.len();
     debugger.say(line);
@@ -288,7 +350,7 @@ pub(super) fn tell(exchange: &Exchange, reply: &mut Encoder<'_>) {
     }
 }
 
-/// The command that a stopped script is to hear next; none: its client has left.
+/// The command that a stopped script is to hear next.
 pub(super) fn hear(exchange: &Exchange, words: Args<'_>) {
     *exchange.request.borrow_mut() = words.iter().collect::<ArgsBuf>();
 }
@@ -297,14 +359,23 @@ fn thread(lua: &Lua) -> usize {
     lua.current_thread().to_pointer() as usize
 }
 
-/// How many functions are under way.
-fn depth(lua: &Lua) -> usize {
+/// How many functions are under way; `near` is where that is looked for first, since each look takes as long as the calls are deep.
+fn depth(lua: &Lua, near: usize) -> usize {
     let is_there = |level: usize| lua.inspect_stack(level, |_| ()).is_some();
+    let (mut low, mut high) = (near.saturating_sub(1), near.max(1));
     let mut step = 1;
-    while is_there(step) {
-        step *= 2;
+    if low == 0 || is_there(low) {
+        while is_there(high) {
+            (low, high) = (high, high + step);
+            step *= 2;
+        }
+    } else {
+        (low, high) = (low - 1, low);
+        while low > 0 && !is_there(low) {
+            (low, high) = (low.saturating_sub(step), low);
+            step *= 2;
+        }
     }
-    let (mut low, mut high) = (step / 2, step);
     while low + 1 < high {
         let middle = usize::midpoint(low, high);
         if is_there(middle) { low = middle } else { high = middle }
@@ -312,61 +383,71 @@ fn depth(lua: &Lua) -> usize {
     high
 }
 
-/// Adds a value as it is shown.
-fn show(out: &mut Vec<u8>, value: &Value, depth: usize) {
-    if out.len() > DEBUGGER_VALUE_BYTES_MAX {
-        return;
-    }
-    if depth == SHOWN_DEPTH {
-        return out.extend(b"<max recursion level reached! Nested table?>");
-    }
-    match value {
-        Value::String(text) => {
-            let text = text.as_bytes();
-            show_text(out, &text[..text.len().min(DEBUGGER_VALUE_BYTES_MAX)]);
+/// Writes values down as they are shown.
+struct Shower<'t> {
+    /// Little more than so many bytes are written.
+    bytes_max: usize,
+    /// The tables that are shown for others: see [`Stops::real`].
+    real: Option<&'t Table>,
+}
+
+impl Shower<'_> {
+    fn show(&self, out: &mut Vec<u8>, value: &Value, depth: usize) {
+        if out.len() > self.bytes_max {
+            return;
         }
-        Value::Boolean(is_true) => out.extend(is_true.to_string().into_bytes()),
-        Value::Integer(number) => out.extend(short_number(*number as f64).into_bytes()),
-        Value::Number(number) => out.extend(short_number(*number).into_bytes()),
-        Value::Nil => out.extend(b"nil"),
-        Value::Table(table) => show_table(out, table, depth + 1),
-        other => {
-            let kind = raise::type_name(other);
-            out.extend(format!("\"{kind}@{:p}\"", other.to_pointer()).into_bytes());
+        if depth == SHOWN_DEPTH {
+            return out.extend(b"<max recursion level reached! Nested table?>");
         }
+        match value {
+            Value::String(text) => {
+                let text = text.as_bytes();
+                show_text(out, text.get(..self.bytes_max).unwrap_or(&text));
+            }
+            Value::Boolean(is_true) => out.extend(is_true.to_string().into_bytes()),
+            Value::Integer(number) => out.extend(short_number(*number as f64).into_bytes()),
+            Value::Number(number) => out.extend(short_number(*number).into_bytes()),
+            Value::Nil => out.extend(b"nil"),
+            Value::Table(table) => self.show_table(out, table, depth + 1),
+            Value::LightUserData(pointer) if pointer.0.is_null() => out.extend(b"\"light-userdata@(nil)\""),
+            Value::LightUserData(pointer) => out.extend(format!("\"light-userdata@{:p}\"", pointer.0).into_bytes()),
+            other => match self.real.map(|real| real.raw_get(other.clone())) {
+                Some(Ok(Value::Table(table))) => self.show_table(out, &table, depth + 1),
+                _ => {
+                    let kind = raise::type_name(other);
+                    out.extend(format!("\"{kind}@{:p}\"", other.to_pointer()).into_bytes());
+                }
+            },
+        }
+    }
+
+    /// As a list if its keys are those of one, in the order in which they come.
+    fn show_table(&self, out: &mut Vec<u8>, table: &Table, depth: usize) {
+        out.push(b'{');
+        let is_list = is_list(table);
+        for (place, pair) in table.pairs::<Value, Value>().enumerate() {
+            let Ok((key, value)) = pair else { return };
+            if out.len() > self.bytes_max {
+                break;
+            }
+            if place > 0 {
+                out.extend(b"; ");
+            }
+            if !is_list {
+                out.push(b'[');
+                self.show(out, &key, depth);
+                out.extend(b"]=");
+            }
+            self.show(out, &value, depth);
+        }
+        out.push(b'}');
     }
 }
 
-/// As a list if its keys are those of one, in the order in which they come.
-fn show_table(out: &mut Vec<u8>, table: &Table, depth: usize) {
-    let start = out.len();
-    out.push(b'{');
-    let mut is_list = true;
-    let mut count = 0;
-    for pair in table.pairs::<Value, Value>() {
-        let Ok((key, _)) = pair else { return };
-        count += 1;
-        is_list &= matches!(key, Value::Integer(number) if number == count);
-        if !is_list {
-            break;
-        }
-    }
-    for (place, pair) in table.pairs::<Value, Value>().enumerate() {
-        let Ok((key, value)) = pair else { return };
-        if out.len() - start > DEBUGGER_VALUE_BYTES_MAX {
-            break;
-        }
-        if place > 0 {
-            out.extend(b"; ");
-        }
-        if !is_list {
-            out.push(b'[');
-            show(out, &key, depth);
-            out.extend(b"]=");
-        }
-        show(out, &value, depth);
-    }
-    out.push(b'}');
+/// Whether the keys of a table are those of a list, as far as it can be shown.
+fn is_list(table: &Table) -> bool {
+    let mut keys = table.pairs::<Value, Value>().take(DEBUGGER_VALUE_BYTES_MAX).enumerate();
+    keys.all(|(place, pair)| matches!(pair, Ok((Value::Integer(number), _)) if number == place as i64 + 1))
 }
 
 /// A number with six digits, as C's `%g` writes it.

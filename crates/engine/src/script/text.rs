@@ -18,6 +18,10 @@ pub(super) const TOO_MANY_KEYS: &str = "ERR Number of keys can't be greater than
 pub(super) const FLUSH_OPTION: &str = "ERR SCRIPT FLUSH only support SYNC|ASYNC option";
 pub(super) const DEBUG_OPTION: &str = "ERR Use SCRIPT DEBUG YES/SYNC/NO";
 pub(super) const ABORTED: &str = "ERR script aborted for user request";
+pub(super) const DESERTED: &str = "ERR timeout during Lua debugging with client closing connection";
+pub(super) const TOO_LONG_TO_DEBUG: &str = "ERR the script is too long to be debugged";
+pub(super) const TOO_MANY_REGISTERS: &str =
+    "ERR the script cannot be debugged: one of its functions has too many variables or arguments at once";
 pub(super) const NOT_BUSY: &str = "NOTBUSY No scripts in execution right now.";
 pub(super) const UNKILLABLE: &str = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can \
                                      either wait the script termination or kill the server in a hard way using the SHUTDOWN \

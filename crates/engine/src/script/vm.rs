@@ -17,7 +17,7 @@ use super::cache::Hash;
 use super::effort::Effort;
 use super::exchange::{Exchange, Order, Raised, Report};
 use super::memory::Unlimited;
-use super::raise::{self, PRELUDE};
+use super::raise::{self, DEBUGGED_NAME, PRELUDE};
 use super::random::Random;
 use super::stops::{Frames, Stops};
 use super::{bits, cjson, cmsgpack, convert, locals, pattern, stops, structs, text};
@@ -73,6 +73,10 @@ pub(super) fn serve(way: &Way, exchange: &Rc<Exchange>) {
 /// Has a script asked now and then whether it may go on.
 const LOOKS: HookTriggers = HookTriggers::new().every_nth_instruction(SCRIPT_SLICE_INSTRUCTIONS);
 
+/// The same for one that is debugged, each of whose lines takes many times as long.
+const DEBUGGED_LOOKS: HookTriggers =
+    HookTriggers::new().every_nth_instruction(SCRIPT_SLICE_INSTRUCTIONS / 10).every_line();
+
 /// Has what is triggered looked at from now on: what is not a line is a look.
 fn set_hook(lua: &Lua, pause: &Function, exchange: &Rc<Exchange>, triggers: HookTriggers) -> Result<()> {
     let (of_hook, pause) = (Rc::clone(exchange), pause.clone());
@@ -100,6 +104,9 @@ fn look(lua: &Lua, way: &Way, exchange: &Exchange) -> Result<()> {
     // One that is being ended asks as well: others have to be served until it is.
     if matches!(way.suspend(Report::Paused), Order::Kill | Order::End) {
         exchange.end(text::KILLED);
+    }
+    if exchange.debugger.borrow().as_ref().is_some_and(|debugger| debugger.is_overdue()) {
+        exchange.end(text::DESERTED);
     }
     exchange.ended.get().map_or(Ok(()), |why| Err(raise::throw_text(lua, why)))
 }
@@ -198,12 +205,13 @@ impl<'l> World<'l> {
         host.raw_set("math", math)?;
         let prelude = lua.load(include_str!("prelude.lua")).set_name(PRELUDE);
         let names = lua.create_sequence_from(SAFE)?;
-        type Made = (Table, Function, Vec<Function>, Table, Function, Function, Vec<Function>);
-        let (of_eval, run, runs, of_functions, load_library, call_function, calls): Made =
+        type Made = (Table, Function, Vec<Function>, Table, Function, Function, Vec<Function>, Table);
+        let (of_eval, run, runs, of_functions, load_library, call_function, calls, real): Made =
             prelude.call((host, names))?;
         *slot.borrow_mut() = Some(of_eval.clone());
         let frames = Rc::new(RefCell::new(Frames::default()));
-        let stops = Stops { way, exchange, frames: Rc::clone(&frames), world: Rc::clone(&slot) };
+        let (of_stops, effort_of_stops) = (Rc::clone(&frames), Rc::clone(effort));
+        let stops = Stops { way, exchange, frames: of_stops, world: Rc::clone(&slot), effort: effort_of_stops, real };
         let reach = scope.create_function(move |lua, variables: Function| stops.reach(lua, variables))?;
         let (compiled, functions) = (lua.create_table()?, lua.create_table()?);
         Ok(Self {
@@ -373,25 +381,33 @@ impl<'l> World<'l> {
         keys: usize,
         protocol: Protocol,
     ) -> std::result::Result<(), Raised> {
-        let function = compile(self.lua, text, SCRIPT_NAME, &self.of_eval).and_then(|function| {
-            let Some((code, places)) = locals::with_calls(&function.dump(false), DEBUGGER_NAME.as_bytes()) else {
-                return Ok(function);
+        let compiled = compile(self.lua, text, DEBUGGED_NAME.as_bytes(), &self.of_eval);
+        let function =
+            match compiled.map(|function| locals::with_calls(&function.dump(false), DEBUGGER_NAME.as_bytes())) {
+                Ok(Err(unfit)) => return Err(Raised { text: unfit.text().into(), place: None }),
+                Ok(Ok((code, places))) => {
+                    self.frames.borrow_mut().places = places;
+                    self.watched(exchange, code)
+                }
+                Err(error) => Err(error),
             };
-            self.frames.borrow_mut().places = places;
-            self.lua.gc_stop();
-            let code = self.lua.load(code).set_mode(ChunkMode::Binary).set_environment(self.of_eval.clone());
-            let function = code.into_function();
-            self.lua.gc_restart();
-            self.of_eval.raw_set(DEBUGGER_NAME, &self.reach)?;
-            set_hook(self.lua, &self.pause, exchange, LOOKS.every_line())?;
-            function
-        });
         let ran = self.run(exchange, WayIn::Script, function, keys, protocol);
         self.frames.borrow_mut().clear();
         // What cannot be put back does nothing without a debugger.
         let _: Result<()> = self.of_eval.raw_set(DEBUGGER_NAME, Value::Nil);
         let _: Result<()> = set_hook(self.lua, &self.pause, exchange, LOOKS);
         ran
+    }
+
+    /// The function of a script that has calls of its debugger in it, which finds out from now on where it is.
+    fn watched(&self, exchange: &Rc<Exchange>, code: Vec<u8>) -> Result<Function> {
+        self.lua.gc_stop();
+        let code = self.lua.load(code).set_mode(ChunkMode::Binary).set_environment(self.of_eval.clone());
+        let function = code.into_function();
+        self.lua.gc_restart();
+        self.of_eval.raw_set(DEBUGGER_NAME, &self.reach)?;
+        set_hook(self.lua, &self.pause, exchange, DEBUGGED_LOOKS)?;
+        function
     }
 
     /// Writes the reply of a script that has run through. Other requests may be executed meanwhile, which do not touch it before that has ended.
@@ -567,7 +583,7 @@ pub(super) const NO_MEMORY: &[u8] = b"not enough memory";
 
 /// Whether this is what a script is told that is being ended.
 fn is_end(text: &[u8]) -> bool {
-    [text::KILLED, text::ABORTED].iter().any(|end| end.as_bytes() == text)
+    [text::KILLED, text::ABORTED, text::DESERTED].iter().any(|end| end.as_bytes() == text)
 }
 
 /// The text of an error.
@@ -754,6 +770,7 @@ fn loaders(lua: &Lua, globals: &Table, world: &WorldSlot, effort: &Rc<Effort>) -
 fn loaded(lua: &Lua, text: &[u8], name: &[u8], world: &WorldSlot) -> Result<(Value, Value)> {
     let Some(world) = world.borrow().clone() else { return Ok((Value::Nil, Value::Nil)) };
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    let name = if name == DEBUGGED_NAME.as_bytes() { SCRIPT_NAME } else { name };
     match compile(lua, text, name, &world) {
         Ok(function) => Ok((Value::Function(function), Value::Nil)),
         Err(error) => Ok((Value::Nil, Value::String(lua.create_string(why(&error))?))),

@@ -1,6 +1,6 @@
 //! Sessions with the debugger of scripts, which have to go as with redis-server 7.0's, word for word.
 
-use respool_command::{Execute, Millis, Outcome, SessionView, resolve};
+use respool_command::{Execute, Millis, Outcome, Renames, Row, SessionView, resolve};
 use respool_engine::{Engine, EngineConfig};
 use respool_testkit::{RedisServer, reply_length};
 use respool_wire::{ArgsBuf, Encoder, Protocol};
@@ -95,6 +95,10 @@ const SESSIONS: &[Session] = &[
         "e|e redis.call('ping')|e redis.debug(3)|e local x|e a b c|r ping|R PING|E 1|c",
     ),
     session("return redis.error_reply('ERR x')", &["0"], "s"),
+    session("#!lua flags=no-writes\nlocal x = 1\nreturn redis.call('set','a',x)", &["0"], "l|s|s"),
+    session("#!lua\n\nlocal x = redis.call('set','a',1)\nreturn x", &["0"], "w|s|s"),
+    session("local a = cjson.decode('[1,null]')\nlocal b = cjson.null\nreturn 1", &["0"], "s|s|p|c"),
+    session("local function f(n)\n  return n\nend\nlocal a = f(1)\nreturn a", &["0"], "s|e f(7)|s|s|p n|c"),
     session(
         SHADOWS,
         &["0"],
@@ -102,6 +106,9 @@ const SESSIONS: &[Session] = &[
          |s|s|s|s|s|s|s|s|s|c",
     ),
 ];
+
+/// After which time a script is late, in slices.
+const LATE_AFTER_MS: u64 = 20;
 
 /// The engine's side of a session.
 struct Debuggee {
@@ -111,8 +118,28 @@ struct Debuggee {
 
 impl Debuggee {
     fn new() -> Self {
+        Self::with(EngineConfig { script_busy_after_ms: LATE_AFTER_MS, ..EngineConfig::default() })
+    }
+
+    fn with(config: EngineConfig) -> Self {
         let session = SessionView { now: Millis(1_600_000_000_000), client_id: 7, ..SessionView::default() };
-        Self { engine: Engine::new(EngineConfig::default(), [1, 2]), session }
+        Self { engine: Engine::new(config, [1, 2]), session }
+    }
+
+    /// Its client has left.
+    fn leave(&mut self) -> (Outcome, Vec<u8>) {
+        (self.session.debugs, self.session.has_waited) = (false, true);
+        self.send(&ArgsBuf::default())
+    }
+
+    /// What a client without a debugger asks.
+    fn ask(&mut self, words: &[&str]) -> String {
+        let before = self.session;
+        self.session = SessionView { debugs: false, has_waited: false, client_id: 8, ..before };
+        let row = resolve(words.iter().collect::<ArgsBuf>().as_args()).expect("it has a row");
+        let (_, reply) = self.send_as(row, &words.iter().collect());
+        self.session = before;
+        shown(&reply)
     }
 
     fn eval(&mut self, script: &str, args: &[&str]) -> (Outcome, Vec<u8>) {
@@ -133,6 +160,10 @@ impl Debuggee {
     fn send(&mut self, args: &ArgsBuf) -> (Outcome, Vec<u8>) {
         let eval: ArgsBuf = ["EVAL"].into_iter().collect();
         let row = resolve(eval.as_args()).expect("it has a row");
+        self.send_as(row, args)
+    }
+
+    fn send_as(&mut self, row: &'static Row, args: &ArgsBuf) -> (Outcome, Vec<u8>) {
         let mut reply = Vec::new();
         loop {
             let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
@@ -141,7 +172,6 @@ impl Debuggee {
                 return (outcome, reply);
             }
             self.session.has_waited = true;
-            self.session.now.0 += 1_000;
         }
     }
 }
@@ -225,10 +255,8 @@ fn a_session_whose_client_leaves_runs_to_its_end() {
     let mut debuggee = Debuggee::new();
     let script = "redis.call('set', 'k', 1)\nredis.breakpoint()\nredis.call('incr', 'k')\nreturn 1";
     assert_eq!(debuggee.eval(script, &["0"]).0, Outcome::Stopped);
-    let (outcome, _) = debuggee.say(&[]);
-    // It asks for it itself, and nobody hears.
-    assert_eq!(outcome, Outcome::Stopped);
-    assert_eq!(debuggee.say(&[]).0, Outcome::Done);
+    // That it asks for the debugger nobody hears.
+    assert_eq!(debuggee.leave().0, Outcome::Done);
     debuggee.session.debugs = false;
     let request: ArgsBuf = ["EVAL", "return redis.call('get', 'k')", "0"].iter().collect();
     debuggee.session.has_waited = false;
@@ -281,4 +309,208 @@ fn what_a_debugger_says_is_bounded() {
     assert_eq!(debuggee.say(&["m", "0"]).0, Outcome::Stopped);
     let (outcome, reply) = debuggee.say(&["c"]);
     assert!(reply.len() < 2 << 20, "{outcome:?} {}", reply.len());
+}
+
+/// Whoever leaves a script that does not end, in whichever code, leaves it only as long as others wait for one.
+#[test]
+fn what_nobody_debugs_any_more_is_ended_when_it_is_late() {
+    const LOOP: &str = "while true do\n  local x = 1\nend";
+    for (script, says) in [
+        (LOOP, &["s"][..]),
+        (LOOP, &["c"]),
+        ("while true do\n redis.breakpoint()\nend", &["s", "c"]),
+        ("while true do\n pcall(error)\nend", &["s"]),
+        ("while true do\n redis.call('incr', 'n')\nend", &["s", "s"]),
+        ("local f = loadstring('while true do\\n local x = 1\\nend', '@user_script')\nf()", &["s"]),
+        ("local f = loadstring('while true do end')\nf()", &["s"]),
+        ("local f = coroutine.wrap(function()\n while true do end\nend)\nf()", &["s"]),
+    ] {
+        let mut debuggee = Debuggee::new();
+        debuggee.must_stop(script, &["0"]);
+        for word in says {
+            assert_eq!(debuggee.say(&[word]).0, Outcome::Stopped, "{script} {word}");
+        }
+        let (outcome, reply) = debuggee.leave();
+        let ended = shown(&reply).contains("-ERR timeout during Lua debugging with client closing connection");
+        assert!(outcome == Outcome::Done && ended, "{script}: {}", shown(&reply));
+        assert_eq!(debuggee.ask(&["EVAL", "return 7", "0"]), ":7\\r\\n");
+    }
+}
+
+/// The client waits for code that does not end; leaving ends that too.
+#[test]
+fn code_of_a_client_that_leaves_ends_too() {
+    for (line, is_running) in [("e while true do end", true), ("e pcall(error)", false)] {
+        let mut debuggee = Debuggee::new();
+        debuggee.must_stop("local a = 1\nreturn a", &["0"]);
+        debuggee.session.has_waited = true;
+        let words: ArgsBuf = line.split(' ').collect();
+        let eval: ArgsBuf = ["EVAL"].into_iter().collect();
+        let row = resolve(eval.as_args()).expect("it has a row");
+        let mut reply = Vec::new();
+        let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
+        let outcome = debuggee.engine.execute(row, words.as_args(), &mut debuggee.session, &mut encoder);
+        assert_eq!(outcome == Outcome::Unfinished, is_running);
+        assert_eq!(debuggee.leave().0, Outcome::Done);
+        assert_eq!(debuggee.ask(&["EVAL", "return 7", "0"]), ":7\\r\\n");
+    }
+}
+
+#[test]
+fn a_script_that_is_stopped_can_be_killed() {
+    let mut debuggee = Debuggee::new();
+    debuggee.must_stop("local a = 1\nreturn pcall(error)", &["0"]);
+    assert_eq!(
+        debuggee.ask(&["GET", "k"]),
+        shown(b"-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n")
+    );
+    debuggee.session.has_waited = true;
+    assert_eq!(debuggee.send(&ArgsBuf::default()), (Outcome::Stopped, Vec::new()), "nothing was said");
+    assert_eq!(debuggee.ask(&["SCRIPT", "KILL"]), "+OK\\r\\n");
+    let (outcome, reply) = debuggee.send(&ArgsBuf::default());
+    assert!(
+        outcome == Outcome::Done && shown(&reply).contains("-ERR Script killed by user with SCRIPT KILL..."),
+        "{}",
+        shown(&reply)
+    );
+    assert_eq!(debuggee.ask(&["EVAL", "return 7", "0"]), ":7\\r\\n");
+}
+
+/// What is not the script's own is not stopped in, and costs nothing however long it runs.
+#[test]
+fn code_that_takes_the_name_of_the_script_is_not_the_script() {
+    let mut debuggee = Debuggee::new();
+    let script =
+        "local f = loadstring('local i = 0\\nwhile i < 1e6 do\\n i = i + 1\\nend\\nreturn i', NAME)\nreturn f()";
+    for name in ["'@user_script'", "'=user_script'"] {
+        debuggee.must_stop(&script.replace("NAME", name), &["0"]);
+        assert_eq!(debuggee.say(&["s"]).0, Outcome::Stopped);
+        let (outcome, reply) = debuggee.say(&["s"]);
+        assert!(outcome == Outcome::Done && reply.ends_with(b":1000000\r\n"), "{name}: {}", shown(&reply));
+    }
+}
+
+/// Scripts whose calls would be many or long: they are refused before they run, and soon.
+#[test]
+fn a_script_that_is_too_large_for_a_debugger_does_not_run() {
+    let names: Vec<String> = (0..200).map(|number| format!("v{number}_{}", "x".repeat(2000))).collect();
+    let names = names.join(",");
+    let arguments = |count: usize| vec!["1"; count].join(",");
+    let too_long = "-ERR the script is too long to be debugged\\r\\n";
+    let many =
+        "-ERR the script cannot be debugged: one of its functions has too many variables or arguments at once\\r\\n";
+    for (script, refused) in [
+        (format!("redis.call('set', 'k', 1)\nlocal {names}\n{}", "KEYS=1\n".repeat(50_000)), too_long),
+        (format!("redis.call('set', 'k', 1)\n{}", "\n".repeat(1 << 20)), too_long),
+        (format!("redis.call('set', 'k', 1)\nprint({})", arguments(248)), many),
+        (format!("redis.call('set', 'k', 1)\nlocal function f()\n return print({})\nend", arguments(248)), many),
+    ] {
+        let mut debuggee = Debuggee::new();
+        let (outcome, reply) = debuggee.eval(&script, &["0"]);
+        assert_eq!((outcome, shown(&reply)), (Outcome::Done, format!("*1\\r\\n+<endsession>\\r\\n{refused}")));
+        assert_eq!(debuggee.ask(&["EXISTS", "k"]), ":0\\r\\n");
+    }
+    // What fits has its variables.
+    let mut debuggee = Debuggee::new();
+    debuggee.must_stop(&format!("local {names}\n{}return 1", "KEYS[1]=1\n".repeat(500)), &["0"]);
+    assert_eq!(debuggee.say(&["s"]).0, Outcome::Stopped);
+    let name = names.split(',').nth(199).expect("there are so many");
+    assert!(shown(&debuggee.say(&["p", name]).1).contains("+<value> nil"));
+    let blocks = format!("{}local b = 5\nreturn b", "do local a end\n".repeat(30_000));
+    debuggee = Debuggee::new();
+    debuggee.must_stop(&blocks, &["0"]);
+    assert_eq!(debuggee.say(&["b", "30002"]).0, Outcome::Stopped);
+    assert_eq!(debuggee.say(&["c"]).0, Outcome::Stopped);
+    assert!(shown(&debuggee.say(&["p"]).1).contains("+<value> b = 5"));
+}
+
+/// As many functions are under way as Lua nests: their variables take no values of the binding, which has some thousands.
+#[test]
+fn deep_recursion_is_debugged_as_it_runs_without() {
+    let mut debuggee = Debuggee::with(EngineConfig::default());
+    let script = "local function f(n)\n if n == 0 then\n  redis.breakpoint()\n  return 0\n end\n return f(n - 1) + 1\nend\nreturn f(9000)";
+    debuggee.must_stop(script, &["0"]);
+    assert_eq!(debuggee.say(&["c"]).0, Outcome::Stopped);
+    let told = shown(&debuggee.say(&["p", "n"]).1);
+    assert!(told.contains("+<value> 0"), "{told}");
+    assert!(shown(&debuggee.say(&["p", "f"]).1).contains("function@"));
+    assert!(shown(&debuggee.say(&["p", "nosuch"]).1).contains("No such variable."));
+    assert!(debuggee.say(&["t"]).1.len() < 2 << 20);
+    let (outcome, reply) = debuggee.say(&["c"]);
+    assert!(outcome == Outcome::Done && reply.ends_with(b":9000\r\n"), "{}", shown(&reply));
+}
+
+/// Many coroutines, each of which is left in a function.
+#[test]
+fn coroutines_without_number_are_debugged_in_bounded_memory() {
+    let mut debuggee = Debuggee::with(EngineConfig::default());
+    let script = "local all = {}\nfor i = 1, 500 do\n local co = coroutine.wrap(function(a)\n  local b = a\n  coroutine.yield(b)\n  \
+        local c = b\n  return c\n end)\n all[i] = co\n co(i)\nend\nlocal n = 0\nfor i = 1, 500 do\n n = n + all[i]()\nend\nreturn n";
+    debuggee.must_stop(script, &["0"]);
+    assert_eq!(debuggee.say(&["b", "7"]).0, Outcome::Stopped);
+    for number in [1, 2, 3] {
+        assert_eq!(debuggee.say(&["c"]).0, Outcome::Stopped);
+        let told = shown(&debuggee.say(&["p", "c"]).1);
+        assert!(told.contains(&format!("+<value> {number}")), "{number}: {told}");
+    }
+    assert_eq!(debuggee.say(&["b", "0"]).0, Outcome::Stopped);
+    let (outcome, reply) = debuggee.say(&["c"]);
+    assert!(outcome == Outcome::Done && reply.ends_with(b":125250\r\n"), "{}", shown(&reply));
+}
+
+/// Tables that all scripts share are shown, though scripts cannot reach them.
+#[test]
+fn shared_tables_are_shown() {
+    let mut debuggee = Debuggee::new();
+    debuggee.must_stop("local a = 1\nreturn a", &["0"]);
+    assert_eq!(debuggee.say(&["m", "0"]).0, Outcome::Stopped);
+    for (line, part) in
+        [("e redis", "[\"call\"]=\"function@"), ("e _G", "[\"redis\"]={"), ("p redis", "No such variable")]
+    {
+        let words: Vec<&str> = line.split(' ').collect();
+        let told = shown(&debuggee.say(&words).1).replace("\\\"", "\"");
+        assert!(told.contains(part), "{line}: {told}");
+    }
+}
+
+/// A copy of the keys is not a way around the bound on memory.
+#[test]
+fn a_copy_for_a_debugger_has_a_bound_of_its_own() {
+    let fill =
+        "local s = string.rep('x', 1000000)\nfor i = 1, 500 do redis.call('set', 'k' .. i, s .. i) end\nreturn 1";
+    for maxmemory in ["0", "20971520", "1"] {
+        let mut debuggee = Debuggee::with(EngineConfig::default());
+        debuggee.ask(&["SET", "k", "v"]);
+        assert_eq!(debuggee.ask(&["CONFIG", "SET", "maxmemory", maxmemory]), "+OK\\r\\n");
+        let (engine, bytes) =
+            debuggee.engine.copy_for_debugging(debuggee.session.now).expect("there is little to copy");
+        assert!(bytes < 1 << 20);
+        debuggee.engine = engine;
+        debuggee.must_stop(fill, &["0"]);
+        let (outcome, reply) = debuggee.say(&["c"]);
+        let told = String::from_utf8_lossy(&reply);
+        let is_full = told.contains("-OOM command not allowed when used memory > 'maxmemory'.");
+        assert!(outcome == Outcome::Done && is_full, "{maxmemory}: {told}");
+        assert!(debuggee.engine.used_bytes() < 70 << 20, "{}", debuggee.engine.used_bytes());
+    }
+}
+
+/// Commands that the server calls otherwise are called otherwise in a copy too.
+#[test]
+fn a_copy_for_a_debugger_calls_commands_by_their_names() {
+    let mut renames = Renames::default();
+    for (from, to) in [("set", "put"), ("flushall", "")] {
+        renames.rename(from.as_bytes(), to.as_bytes()).expect("it may be renamed");
+    }
+    let config = EngineConfig::default();
+    let mut debuggee = Debuggee::with(config);
+    debuggee.engine = Engine::new(config, [1, 2]).with_renames(std::sync::Arc::new(renames));
+    let now = debuggee.session.now;
+    (debuggee.engine, _) = debuggee.engine.copy_for_debugging(now).expect("there is little to copy");
+    debuggee.must_stop("local a = 1\nreturn a", &["0"]);
+    for (line, told) in [("r put k v", "+<reply> \"+OK\""), ("r set k v", "+<error>"), ("r flushall", "+<error>")] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let said = String::from_utf8_lossy(&debuggee.say(&words).1).into_owned();
+        assert!(said.contains(told), "{line}: {said}");
+    }
 }

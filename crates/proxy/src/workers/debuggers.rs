@@ -9,6 +9,8 @@ pub(crate) struct Debuggers<E> {
     pub(crate) all: Vec<Debugging<E>>,
     /// Clients that were held back may go on.
     pub(crate) has_released: bool,
+    /// From when on keys may be copied again, in microseconds of the monotonic clock.
+    pub(crate) copies_from_us: u64,
 }
 
 /// A script with a debugger.
@@ -23,11 +25,13 @@ pub(crate) struct Debugging<E> {
     pub(crate) own: Option<Box<E>>,
     /// The script runs, and its client waits for it to stop.
     pub(crate) asker: Option<Asker>,
+    /// When its client has last said something.
+    pub(crate) runs_since_us: u64,
 }
 
 impl<E> Default for Debuggers<E> {
     fn default() -> Self {
-        Self { all: Vec::new(), has_released: false }
+        Self { all: Vec::new(), has_released: false, copies_from_us: 0 }
     }
 }
 
@@ -40,6 +44,11 @@ impl<E> Debuggers<E> {
     /// How many have copies of all keys.
     pub(crate) fn copies(&self) -> usize {
         self.all.iter().filter(|one| one.own.is_some()).count()
+    }
+
+    /// Whether a client has one.
+    pub(crate) fn has(&self, client: ClientHandle) -> bool {
+        self.all.iter().any(|one| one.client == client)
     }
 
     /// The script of a client.

@@ -126,6 +126,160 @@ fn a_script_under_a_debugger_may_do_what_its_user_may() -> io::Result<()> {
     Ok(())
 }
 
+const LOOP: &str = "while true do\n local x = 1\nend";
+
+fn late_after(server: &Respool, ms: u32) -> io::Result<()> {
+    assert_eq!(server.client()?.ask(&format!("CONFIG SET busy-reply-threshold {ms}"))?, "+OK\r\n");
+    Ok(())
+}
+
+/// Whoever leaves a script that does not end leaves a server that serves the others.
+#[test]
+fn a_loop_whose_debugger_leaves_ends() -> io::Result<()> {
+    let server = server()?;
+    late_after(&server, 200)?;
+    for script in [LOOP, "while true do\n redis.breakpoint()\nend", "while true do redis.call('incr', 'n') end"] {
+        for says in [None, Some("s"), Some("c")] {
+            let (mut client, mut other) = (server.client()?, server.client()?);
+            debug(&mut client, "SYNC", script)?;
+            other.send_command(&["PING"])?;
+            if let Some(words) = says {
+                client.send_command(&words.split(' ').collect::<Vec<_>>())?;
+            }
+            drop(client);
+            assert_eq!(other.reply()?, b"+PONG\r\n", "{script} {says:?}");
+        }
+    }
+    let (mut client, mut other) = (server.client()?, server.client()?);
+    debug(&mut client, "SYNC", COUNTS)?;
+    client.send_command(&["e", "while", "true", "do", "end"])?;
+    drop(client);
+    other.send_command(&["PING"])?;
+    // It may have closed its side alone, and be owed a reply.
+    wait_until("others are served", Duration::from_secs(60), || Ok(!other.take_arrived()?.is_empty()))
+}
+
+/// While everybody waits for a debugger, who may can end it: the script, its client, or the server.
+#[test]
+fn a_session_that_holds_everybody_up_can_be_ended() -> io::Result<()> {
+    let server = server()?;
+    let mut client = server.client()?;
+    let id = client.ask("CLIENT ID")?;
+    let id = id.trim_start_matches(':').trim_end();
+    debug(&mut client, "SYNC", COUNTS)?;
+    let (mut other, mut admin) = (server.client()?, server.client()?);
+    other.send_command(&["PING"])?;
+    assert_eq!(admin.ask("SCRIPT KILL")?, "+OK\r\n");
+    assert_eq!(other.reply()?, b"+PONG\r\n");
+    assert_eq!(client.read_to_close()?, b"", "it has asked for nothing");
+    let mut client = server.client()?;
+    debug(&mut client, "SYNC", COUNTS)?;
+    client.ask("s")?;
+    other.send_command(&["GET", "n"])?;
+    assert!(admin.ask("SCRIPT KILL")?.starts_with("-UNKILLABLE "), "it has written");
+    let listed = admin.ask("CLIENT LIST")?;
+    let line = listed.lines().find(|line| line.contains("cmd=eval")).expect("the client with the debugger");
+    let fields = line.split(' ').next().and_then(|field| field.strip_prefix("id=")).expect("its number");
+    assert_ne!(fields, id);
+    assert_eq!(admin.ask(&format!("CLIENT KILL ID {fields}"))?, ":1\r\n");
+    assert_eq!(other.reply()?, b"$1\r\n2\r\n", "it has run to its end");
+    let mut client = server.client()?;
+    debug(&mut client, "SYNC", LOOP)?;
+    client.send_command(&["c"])?;
+    assert_eq!(admin.ask("SCRIPT KILL")?, "+OK\r\n");
+    let ended = String::from_utf8_lossy(&client.read_to_close()?).into_owned();
+    assert!(ended.starts_with(ENDED) && ended.contains("-ERR Script killed by user"), "{ended}");
+    Ok(())
+}
+
+/// What was queued before others had to wait is not run in their midst.
+#[test]
+fn transactions_wait_for_a_debugger() -> io::Result<()> {
+    let server = server()?;
+    let (mut client, mut other) = (server.client()?, server.client()?);
+    other.ask("MULTI")?;
+    other.ask("SET n 10")?;
+    debug(&mut client, "SYNC", COUNTS)?;
+    other.send_command(&["EXEC"])?;
+    assert!(client.ask("s")?.contains("+<reply> 1\r\n"));
+    assert_eq!(client.ask("c")?, ENDED);
+    assert_eq!(other.reply()?, b"*1\r\n+OK\r\n");
+    assert_eq!(other.ask("GET n")?, "$2\r\n10\r\n");
+    Ok(())
+}
+
+#[test]
+fn a_debugger_waits_for_the_end_of_a_pause() -> io::Result<()> {
+    let server = server()?;
+    let (mut admin, mut other) = (server.client()?, server.client()?);
+    for mode in ["WRITE", "ALL"] {
+        let mut client = server.client()?;
+        assert_eq!(client.ask("SCRIPT DEBUG SYNC")?, "+OK\r\n");
+        assert_eq!(admin.ask(&format!("CLIENT PAUSE 100000 {mode}"))?, "+OK\r\n");
+        client.send_command(&["EVAL", COUNTS, "0"])?;
+        client.send_command(&["c"])?;
+        other.send_command(&["SET", "m", "1"])?;
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(client.take_arrived()?.is_empty() && other.take_arrived()?.is_empty(), "{mode}");
+        assert_eq!(admin.ask("CLIENT UNPAUSE")?, "+OK\r\n");
+        assert!(client.reply()?.starts_with(b"*2\r\n+* Stopped at 1"));
+        assert_eq!(client.reply()?, ENDED.as_bytes());
+        assert_eq!(other.reply()?, b"+OK\r\n");
+    }
+    Ok(())
+}
+
+/// In a copy messages reach nobody, and what is asked about channels is answered.
+#[test]
+fn a_script_in_a_copy_may_publish() -> io::Result<()> {
+    let server = server()?;
+    let mut listener = server.client()?;
+    listener.command(&["SUBSCRIBE", "c"])?;
+    let mut client = server.client()?;
+    let script = "local a = redis.call('publish', 'c', 'm')\nlocal b = redis.call('spublish', 'c', 'm')\n\
+        local d = redis.call('pubsub', 'channels')\nreturn {a, b, d}";
+    debug(&mut client, "YES", script)?;
+    assert!(client.ask("r publish c m")?.contains("+<reply> 0\r\n"));
+    assert_eq!(client.ask("c")?, ENDED);
+    assert_eq!(client.read_to_close()?, b"*3\r\n:0\r\n:0\r\n*1\r\n$1\r\nc\r\n");
+    assert!(listener.take_arrived()?.is_empty());
+    Ok(())
+}
+
+/// Others are served while a copy fills, and between two large copies passes time.
+#[test]
+fn copies_for_debuggers_are_made_now_and_then() -> io::Result<()> {
+    let server = server()?;
+    let mut other = server.client()?;
+    let large = "x".repeat(1 << 20);
+    for number in 0..20 {
+        other.command(&["SET", &number.to_string(), &large])?;
+    }
+    let mut first = server.client()?;
+    assert!(debug(&mut first, "YES", "return 1")?.contains("Stopped at 1"));
+    let refused = debug(&mut server.client()?, "YES", "return 1")?;
+    assert!(refused.starts_with("-ERR can't run EVAL in debugging mode: the keys have just been copied"), "{refused}");
+    assert!(debug(&mut server.client()?, "SYNC", "return 1")?.contains("Stopped at 1"));
+    wait_until("keys may be copied again", Duration::from_secs(30), || {
+        Ok(debug(&mut server.client()?, "YES", "return 1")?.contains("Stopped at 1"))
+    })
+}
+
+/// A client that wants no replies gets none, and its session goes on.
+#[test]
+fn a_debugger_keeps_to_what_its_client_wants_of_replies() -> io::Result<()> {
+    let server = server()?;
+    let mut client = server.client()?;
+    client.send_command(&["CLIENT", "REPLY", "OFF"])?;
+    client.send_command(&["SCRIPT", "DEBUG", "SYNC"])?;
+    client.send_command(&["EVAL", COUNTS, "0"])?;
+    client.send_command(&["s"])?;
+    client.send_command(&["c"])?;
+    assert_eq!(client.read_to_close()?, b"");
+    assert_eq!(server.client()?.ask("GET n")?, "$1\r\n2\r\n");
+    Ok(())
+}
+
 /// The debugger of redis-cli, against both.
 #[test]
 fn redis_cli_debugs_as_with_redis() -> io::Result<()> {

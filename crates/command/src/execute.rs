@@ -84,7 +84,7 @@ pub trait Execute {
         ScriptCalls::default()
     }
 
-    /// Another node with the same keys, for a debugger whose changes nobody is to see. It has its own time and its own limits, and
+    /// Another node with the same keys, for a debugger whose changes no other client is to see. It has its own time and its own limits, and
     /// nothing of what clients have at this one. With it, how many bytes were copied. `Err`: there is none, and why.
     fn copy_for_debugging(&self, _now: Millis) -> Result<(Self, usize), &'static str>
     where

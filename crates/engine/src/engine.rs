@@ -429,7 +429,7 @@ impl Execute for Engine {
             memory_bytes_max: Some(self.memory_bytes_max.map_or(room, |max| max.min(room))),
             ..EngineConfig::default()
         };
-        // It lives for one script: which keys are next to each other in it matters to nobody.
+        // It lives for one script: which keys are next to each other in it does not matter.
         let mut copy = Self::new(config, [now.0, bytes as u64]);
         copy.scripts.set_renames(self.scripts.renames());
         copy.scripts.bound_strictly();

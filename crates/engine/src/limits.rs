@@ -279,7 +279,7 @@ pub(crate) const DEBUGGER_LOG_BYTES_MAX: usize = 1 << 20;
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_VALUE_BYTES_MAX: usize = 256 * 1024;
 
-/// Bytes of a script that is debugged, and of code that the client of a debugger has run: calls are put into its code, while nobody is served.
+/// Bytes of a script that is debugged, and of code that the client of a debugger has run: calls are put into its code, while no client is served.
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_SCRIPT_BYTES_MAX: usize = 1 << 20;
 
@@ -305,7 +305,7 @@ pub(crate) const DEBUGGER_THREADS_MAX: usize = 32;
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_LINES_BEGUN_MAX: usize = 64;
 
-/// Bytes of keys and values that are copied for a debugger whose changes nobody is to see. No other client is
+/// Bytes of keys and values that are copied for a debugger whose changes no other client is to see. None of them is
 /// served meanwhile: 200,000 keys of 34 bytes took 1.9 s in a build without optimisation.
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_COPY_BYTES_MAX: usize = 64 << 20;

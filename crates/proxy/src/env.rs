@@ -23,7 +23,7 @@ use crate::request::time_slices::Slices;
 use crate::session::disconnect_log::DisconnectLog;
 use crate::session::table::Clients;
 use crate::users::access::UserQuotas;
-use crate::workers::debuggers::Debuggers;
+use crate::workers::late_scripts::Debuggers;
 use crate::workers::shared::Shared;
 use respool_access::Users;
 use respool_command::{Execute, KeyPositions, Millis, Row};

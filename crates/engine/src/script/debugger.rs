@@ -94,7 +94,7 @@ impl Debugger {
         self.is_deserted
     }
 
-    /// Whether nobody waits for a script that has run for too long.
+    /// Whether a script has run for too long, and no client waits for it.
     pub(super) fn is_overdue(&self) -> bool {
         self.is_deserted && self.is_late
     }

@@ -49,7 +49,7 @@ const SETLIST: u32 = 34;
 const CLOSURE: u32 = 36;
 const VARARG: u32 = 37;
 
-/// The places of a script, by their numbers: which variables are in scope there is found out when somebody asks.
+/// The places of a script, by their numbers: which variables are in scope there is found out when it is asked for.
 #[derive(Default)]
 pub(super) struct Places {
     /// The variables of each function that has calls.

@@ -6,6 +6,8 @@
 //!               '--<-- ... and goes on ---- SCRIPT KILL, nothing written: ends with an error
 //! ```
 //!
+//! Long because all of it reads or changes the script that is under way.
+//!
 //! A script is late once it has run as long as Redis lets one run before it serves others. The engine has no clock: it is
 //! given one, or counts what the script does.
 
@@ -64,7 +66,7 @@ pub(crate) struct Scripts {
     renames: Arc<Renames>,
     /// Milliseconds after which one that runs is left for others.
     busy_after_ms: u64,
-    /// No script takes memory beyond the limit, whatever it has begun: nobody else sees these keys.
+    /// No script takes memory beyond the limit, whatever it has begun: no other client sees these keys.
     is_strict: bool,
 }
 
@@ -284,7 +286,7 @@ impl Scripts {
     }
 
     /// Whether the script that runs is left now: if it is late, or at each look if it has a debugger. Others are served while one is
-    /// debugged that nobody else sees, and while one is that they all wait for somebody may end it.
+    /// debugged in a copy; while one is that all of them wait for, a request may end it.
     fn is_left(&mut self) -> bool {
         let is_late = self.is_late();
         let looked_ms = self.running.as_ref().map_or(0, |running| running.looks) * SCRIPT_SLICE_MS;

@@ -255,7 +255,7 @@ fn a_session_whose_client_leaves_runs_to_its_end() {
     let mut debuggee = Debuggee::new();
     let script = "redis.call('set', 'k', 1)\nredis.breakpoint()\nredis.call('incr', 'k')\nreturn 1";
     assert_eq!(debuggee.eval(script, &["0"]).0, Outcome::Stopped);
-    // That it asks for the debugger nobody hears.
+    // That it asks for the debugger has no effect.
     assert_eq!(debuggee.leave().0, Outcome::Done);
     debuggee.session.debugs = false;
     let request: ArgsBuf = ["EVAL", "return redis.call('get', 'k')", "0"].iter().collect();
@@ -311,7 +311,7 @@ fn what_a_debugger_says_is_bounded() {
     assert!(reply.len() < 2 << 20, "{outcome:?} {}", reply.len());
 }
 
-/// Whoever leaves a script that does not end, in whichever code, leaves it only as long as others wait for one.
+/// A script that does not end, in whichever code, ends some time after its client has left.
 #[test]
 fn what_nobody_debugs_any_more_is_ended_when_it_is_late() {
     const LOOP: &str = "while true do\n  local x = 1\nend";

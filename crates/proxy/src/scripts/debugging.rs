@@ -7,7 +7,7 @@
 //! ```
 //!
 //! As in Redis, what a client says while its script is stopped is for the debugger, whatever it is, and its connection is closed in
-//! the end. With `SYNC` the script runs where everybody's keys are, and all other clients wait for its end, unless they ask for what may
+//! the end. With `SYNC` the script runs where the keys of all clients are, and all other clients wait for its end, unless they ask for what may
 //! end it. With `YES` it runs in an engine with copies of all keys, which goes with the session: where redis-server forks, a library must not.
 
 use crate::env::Env;
@@ -17,7 +17,7 @@ use crate::interfaces::engine_calls::{EngineCall, EngineCalls};
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::limits::{DEBUGGER_COPIED_BYTES_PER_S, DEBUGGER_COPIES_MAX, DEBUGGER_HUNG_UP_US};
 use crate::session::{Flow, Session, SessionFlags};
-use crate::workers::debuggers::Debugging;
+use crate::workers::late_scripts::Debugging;
 use respool_command::{
     Asked, Command, ConnectionCommand as C, Execute, Flags, Group, Outcome, PubsubCommand, Row, ScriptingCommand as S,
     SessionView, Wanted,
@@ -222,7 +222,7 @@ fn has_left<E>(env: &Env<E>, debugging: &Debugging<E>) -> bool {
     session.is_none_or(|session| session.details.has_hung_up && runs_us >= DEBUGGER_HUNG_UP_US)
 }
 
-/// Nobody sees what changes in an engine with copies, nor hears what is published there.
+/// No other client sees what changes in an engine with copies, nor hears what is published there.
 fn run_apart<C: EngineCalls>(
     side: &mut C,
     engine: &mut C::Engine,
@@ -269,7 +269,7 @@ pub(crate) fn go_on_debugging(side: &mut impl EngineCalls) -> bool {
     for client in due {
         let env = side.env();
         let is_there = !has_gone(env, client);
-        // What nobody sees ends with the client that saw it.
+        // A copy ends with the client that saw it.
         if let Some(debugging) = env.debuggers.take(client).filter(|one| one.own.is_none() || is_there) {
             _ = step(side, debugging, Said::Nothing);
         }

@@ -57,13 +57,7 @@ impl<E: Execute> HandleRequests for Worker<E> {
         let Call { index, row, request } = call;
         match state {
             SessionFlags::HOOKED => ask_hooks(&mut self.env, index, row, request.args),
-            SessionFlags::TRACKING => {
-                let flow = self.subscriptions.settle_noloop(&mut self.env, index);
-                if flow.is_none() {
-                    self.subscriptions.track_request(&mut self.env, index, row, request.args);
-                }
-                flow
-            }
+            SessionFlags::TRACKING => settle_tracking(self, call),
             SessionFlags::HELD => self
                 .hold_for_client_pause(index, row, request.args)
                 .or_else(|| self.env.hold_for_operator(index, row, request.args)),
@@ -234,6 +228,16 @@ fn go_on_with_late_script<E: Execute>(worker: &mut Worker<E>) {
     }
     client.into_iter().for_each(|client| go_on_behind_script(worker, client));
     with_migrations(worker, |migrations, side| migrations.take_put_off(side));
+}
+
+/// A request of a client that is told of changes to what it reads.
+fn settle_tracking<E: Execute>(worker: &mut Worker<E>, call: Call<'_>) -> Option<Flow> {
+    let Call { index, row, request } = call;
+    let flow = worker.subscriptions.settle_noloop(&mut worker.env, index);
+    if flow.is_none() {
+        worker.subscriptions.track_request(&mut worker.env, index, row, request.args);
+    }
+    flow
 }
 
 /// What makes of a connection something else.

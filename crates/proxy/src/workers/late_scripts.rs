@@ -1,5 +1,5 @@
-//! Late scripts: the one that the engine of this process has left, and how many engines of a server have one. The engines say so, and
-//! workers look before they change all of them.
+//! Scripts that are under way between two turns: the late one that the engine of this process has left, how many engines of a server have
+//! one, and those with debuggers. The engines say when one is late, and workers look before they change all of them.
 
 use crate::ids::{Asker, ClientHandle, ClientNumber};
 use respool_command::{Command, Row, ScriptingCommand, text};
@@ -80,6 +80,61 @@ impl LateScript {
     /// The reply to others.
     pub(crate) fn busy(&self) -> &'static str {
         self.mark.busy
+    }
+}
+
+/// The debuggers of one worker whose scripts are under way.
+#[derive(Debug)]
+pub(crate) struct Debuggers<E> {
+    pub(crate) all: Vec<Debugging<E>>,
+    /// Clients that were held back may go on.
+    pub(crate) has_released: bool,
+    /// From when on keys may be copied again, in microseconds of the monotonic clock.
+    pub(crate) copies_from_us: u64,
+}
+
+/// A script with a debugger.
+#[derive(Debug)]
+pub(crate) struct Debugging<E> {
+    pub(crate) client: ClientHandle,
+    /// The client, as the engine knows it.
+    pub(crate) id: ClientNumber,
+    pub(crate) row: &'static Row,
+    pub(crate) database: u32,
+    /// The engine with the copies of all keys; `None`: it runs where the keys of all clients are.
+    pub(crate) own: Option<Box<E>>,
+    /// The script runs, and its client waits for it to stop.
+    pub(crate) asker: Option<Asker>,
+    /// When its client has last said something.
+    pub(crate) runs_since_us: u64,
+}
+
+impl<E> Default for Debuggers<E> {
+    fn default() -> Self {
+        Self { all: Vec::new(), has_released: false, copies_from_us: 0 }
+    }
+}
+
+impl<E> Debuggers<E> {
+    /// Whether all other clients have to wait.
+    pub(crate) fn holds_others(&self) -> bool {
+        self.all.iter().any(|one| one.own.is_none())
+    }
+
+    /// How many have copies of all keys.
+    pub(crate) fn copies(&self) -> usize {
+        self.all.iter().filter(|one| one.own.is_some()).count()
+    }
+
+    /// Whether a client has one.
+    pub(crate) fn has(&self, client: ClientHandle) -> bool {
+        self.all.iter().any(|one| one.client == client)
+    }
+
+    /// The script of a client.
+    pub(crate) fn take(&mut self, client: ClientHandle) -> Option<Debugging<E>> {
+        let place = self.all.iter().position(|one| one.client == client)?;
+        Some(self.all.swap_remove(place))
     }
 }
 

@@ -3,7 +3,6 @@
 pub(crate) mod ask;
 pub(crate) mod budget;
 pub(crate) mod command_info;
-pub(crate) mod debuggers;
 pub(crate) mod info_cache;
 pub(crate) mod late_scripts;
 pub(crate) mod learnt;

@@ -133,7 +133,7 @@ fn late_after(server: &Respool, ms: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Whoever leaves a script that does not end leaves a server that serves the others.
+/// A script that does not end ends behind its client, and the others are served.
 #[test]
 fn a_loop_whose_debugger_leaves_ends() -> io::Result<()> {
     let server = server()?;
@@ -159,7 +159,7 @@ fn a_loop_whose_debugger_leaves_ends() -> io::Result<()> {
     wait_until("others are served", Duration::from_secs(60), || Ok(!other.take_arrived()?.is_empty()))
 }
 
-/// While everybody waits for a debugger, who may can end it: the script, its client, or the server.
+/// While all clients wait for a debugger, one of them may end it: the script, or its client.
 #[test]
 fn a_session_that_holds_everybody_up_can_be_ended() -> io::Result<()> {
     let server = server()?;
@@ -229,7 +229,7 @@ fn a_debugger_waits_for_the_end_of_a_pause() -> io::Result<()> {
     Ok(())
 }
 
-/// In a copy messages reach nobody, and what is asked about channels is answered.
+/// In a copy messages reach no client, and what is asked about channels is answered.
 #[test]
 fn a_script_in_a_copy_may_publish() -> io::Result<()> {
     let server = server()?;

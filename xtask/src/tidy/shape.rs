@@ -20,7 +20,7 @@ const WORKER_LINES_MAX: usize = 1_000;
 /// Its fields: the environment, and one for each feature.
 const WORKER_FIELDS_MAX: usize = 16;
 /// Lines of the `impl` blocks of the environment, whose methods reach every part of it.
-const ENV_LINES_MAX: usize = 8_226;
+const ENV_LINES_MAX: usize = 8_231;
 /// Files with functions that have unit tests, in percent.
 const TESTED_PERCENT_MIN: usize = 60;
 /// Lines of code of the proxy and the loop: neither blank nor a comment nor of a unit test. Wanted: 25,500. MIGRATE has 560 of them,

@@ -262,7 +262,7 @@ mod tests {
 
     /// A worker that stands still goes on under the rules that it knows: no client is told before that others hold.
     #[test]
-    fn a_change_is_not_acknowledged_before_the_last_worker_goes_by_it() {
+    fn a_change_is_acknowledged_once_the_last_worker_goes_by_it() {
         let [(mut first, to_first), (mut second, to_second)] = of_process([Mailbox::Open, Mailbox::Open]);
         ask_workers_for(&mut first, None, None, of_clients(ClientQuestion::Users { removed: None }, None));
         let mut alone = silent_worker(2);

@@ -277,7 +277,7 @@ fn a_refused_login_runs_nothing_as_another_user() {
 
 /// What a node executes of a transaction is sent before its client is another user: it must not run as the user before.
 #[test]
-fn nothing_runs_behind_an_auth_in_a_transaction_as_who_was_before() {
+fn nothing_runs_behind_auth_in_multi_as_the_user_before() {
     let midway = "-ERR AUTH as another user and HELLO 2 cannot come before requests of a transaction that a node executes; \
          the transaction was not executed\r\n";
     for (before, within, refused_then) in [

@@ -83,9 +83,6 @@ impl<E: Execute> Env<E> {
     pub(crate) fn send_queued(&mut self, index: ClientId, args: Args<'_>) -> Option<Flow> {
         let Some(session) = self.clients.sessions.at_mut(index) else { return Some(Flow::Stop) };
         let class = session.class;
-        let (user, protocol) = (session.user_name(), session.protocol);
-        let queued = session.pins.as_ref().and_then(|pins| Transaction::queued_of(&pins.transaction));
-        let changes = queued.filter(|queued| queued.has_own()).and_then(|queued| queued.changes_midway(user, protocol));
         let Some(pins) = session.pins.as_deref_mut() else { return Some(Flow::Stop) };
         let Some(queued) = Transaction::queued_in(&mut pins.transaction) else { return Some(Flow::Stop) };
         let Watches { lanes: watches, failure } = &pins.watches;
@@ -105,9 +102,7 @@ impl<E: Execute> Env<E> {
         if watches.len() > 1 || watches.iter().any(is_elsewhere) {
             return Some(self.refuse_queued(index, has_select, error_text::WATCHED_ELSEWHERE));
         }
-        if let Some(changes) = changes {
-            // What comes behind is for the user that it wanted to be.
-            self.clients.note_unmet(index, changes);
+        if self.clients.changes_midway(index) {
             return Some(self.refuse_queued(index, has_select, error_text::CHANGED_MIDWAY));
         }
         let mode = mode.unwrap_or_else(|| self.clients.mode_of(&self.config, index));
@@ -439,6 +434,17 @@ impl Clients {
         let session = self.sessions.at_mut(index)?;
         session.pins.as_mut()?.local_watch.take()?;
         Some(session.id)
+    }
+
+    /// Whether a client would be another user's, or speak RESP2 again, before a node runs more of its transaction. What comes behind that
+    /// is for the state that it asked for.
+    fn changes_midway(&mut self, index: ClientId) -> bool {
+        let Some(session) = self.sessions.at(index) else { return false };
+        let queued = session.pins.as_ref().and_then(|pins| Transaction::queued_of(&pins.transaction));
+        let queued = queued.filter(|queued| queued.has_own());
+        let changes = queued.and_then(|queued| queued.changes_midway(session.user_name(), session.protocol));
+        changes.into_iter().for_each(|wish| self.note_unmet(index, wish));
+        changes.is_some()
     }
 
     /// What a client has queued is not executed, for reasons that a server would not have.

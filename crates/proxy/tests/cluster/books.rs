@@ -265,7 +265,7 @@ impl Books {
         self.executions.iter().rev().take_while(|execution| execution.at_us >= since_us).any(|one| is_write(&one))
     }
 
-    /// The same, or a server that is somebody else's since, or a slot that is elsewhere.
+    /// The same, or a server that is another shard's since, or a slot that is elsewhere.
     pub(super) fn was_touched(&self, database: u32, key: &str, since_us: u64) -> bool {
         self.was_written(database, key, since_us)
             || self.reloads_us.iter().any(|reload_us| *reload_us >= since_us)

@@ -1,4 +1,4 @@
-//! What users may ask for in a second, and whom it is charged to.
+//! What users may ask for in a second, and which of them it is charged to.
 
 use crate::bench::{Bench, request, users};
 use crate::support::config;

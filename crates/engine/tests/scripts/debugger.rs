@@ -313,7 +313,7 @@ fn what_a_debugger_says_is_bounded() {
 
 /// A script that does not end, in whichever code, ends some time after its client has left.
 #[test]
-fn what_nobody_debugs_any_more_is_ended_when_it_is_late() {
+fn a_script_whose_debugger_has_left_ends_when_it_is_late() {
     const LOOP: &str = "while true do\n  local x = 1\nend";
     for (script, says) in [
         (LOOP, &["s"][..]),

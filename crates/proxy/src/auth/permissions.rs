@@ -236,12 +236,6 @@ impl<E: Execute> Env<E> {
         self.has_node_users = self.allowances.values().any(|allowance| allowance.limits.node_credentials.is_some());
     }
 
-    /// Whether a client is another user only once nothing is outstanding: replies are charged to the user that has asked for them, and nodes
-    /// have their own names for some.
-    pub(crate) fn waits_as_user(&self) -> bool {
-        !self.allowances.is_empty()
-    }
-
     /// A request is read. If it is one that has been put back, what was found of it then holds for it, and for none behind it.
     #[inline]
     pub(crate) fn take_marks(&mut self, index: ClientId) {

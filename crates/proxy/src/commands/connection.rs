@@ -30,7 +30,7 @@ impl<E: Execute> Env<E> {
             };
             protocol = asked;
         }
-        if (protocol != before || self.waits_as_user()) && self.clients.settle_before(index).is_none() {
+        if (protocol != before || !self.allowances.is_empty()) && self.clients.settle_before(index).is_none() {
             return Flow::Again;
         }
         if args.len() > 2 {

@@ -35,7 +35,7 @@ fn others_wait_for_a_script_that_is_debugged_among_their_keys() -> io::Result<()
 }
 
 #[test]
-fn a_debugged_script_whose_client_leaves_holds_nobody_up() -> io::Result<()> {
+fn a_debugged_script_whose_client_leaves_stops_no_other() -> io::Result<()> {
     let server = server()?;
     let (mut client, mut other) = (server.client()?, server.client()?);
     debug(&mut client, "SYNC", COUNTS)?;
@@ -46,13 +46,13 @@ fn a_debugged_script_whose_client_leaves_holds_nobody_up() -> io::Result<()> {
 }
 
 #[test]
-fn what_is_debugged_in_a_copy_nobody_else_sees() -> io::Result<()> {
+fn no_other_client_sees_what_is_debugged_in_a_copy() -> io::Result<()> {
     let server = server()?;
     let (mut client, mut other) = (server.client()?, server.client()?);
     other.ask("SET n 5")?;
     other.ask("RPUSH l a b")?;
     debug(&mut client, "YES", COUNTS)?;
-    assert_eq!(other.ask("INCR n")?, ":6\r\n", "nobody waits");
+    assert_eq!(other.ask("INCR n")?, ":6\r\n", "no client waits");
     assert!(client.ask("s")?.contains("+<reply> 6\r\n"), "the keys are as they were when it began");
     assert!(client.ask("redis lrange l 0 -1")?.contains("[\"a\",\"b\"]"));
     client.ask("redis flushall")?;
@@ -161,7 +161,7 @@ fn a_loop_whose_debugger_leaves_ends() -> io::Result<()> {
 
 /// While all clients wait for a debugger, one of them may end it: the script, or its client.
 #[test]
-fn a_session_that_holds_everybody_up_can_be_ended() -> io::Result<()> {
+fn a_session_that_holds_all_clients_up_can_be_ended() -> io::Result<()> {
     let server = server()?;
     let mut client = server.client()?;
     let id = client.ask("CLIENT ID")?;

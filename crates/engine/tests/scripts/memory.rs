@@ -114,20 +114,24 @@ fn what_a_library_says_of_its_functions_is_bounded() {
 #[test]
 fn functions_are_registered_without_a_walk_over_the_others() {
     let mut hostile = Hostile::new();
-    let mut quickest = |functions: usize| {
+    let mut time = |functions: usize| {
         let text = format!(
             "#!lua name=l\nlocal f = function() end for i = 1, {functions} do redis.register_function('f' .. i, f) end"
         );
-        let time = |_| {
-            let begun = Instant::now();
-            let said = hostile.send(1, false, &[b"FUNCTION", b"LOAD", b"REPLACE", text.as_bytes()]).1;
-            assert_eq!(said, "$1\r\nl\r\n");
-            begun.elapsed()
-        };
-        (0..3).map(time).min().expect("it was measured")
+        let begun = Instant::now();
+        let said = hostile.send(1, false, &[b"FUNCTION", b"LOAD", b"REPLACE", text.as_bytes()]).1;
+        assert_eq!(said, "$1\r\nl\r\n");
+        begun.elapsed()
     };
-    let (few, many) = (quickest(1_000), quickest(10_000));
-    assert!(many < few * 30, "{many:?} for 10,000 functions, {few:?} for 1,000");
+    // With a walk it is a hundred times as long, however often it is measured.
+    let (mut few, mut many) = (time(1_000), time(10_000));
+    for _ in 0..20 {
+        if many < few * 30 {
+            return;
+        }
+        (few, many) = (few.min(time(1_000)), many.min(time(10_000)));
+    }
+    panic!("{many:?} for 10,000 functions, {few:?} for 1,000");
 }
 
 /// Short texts may compile to a multiple of their length. The oldest are forgotten, and none is refused.

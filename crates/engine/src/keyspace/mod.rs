@@ -678,8 +678,7 @@ impl Keyspace {
     pub(crate) fn keys_to_replace(&mut self, database: usize) -> Vec<Vec<u8>> {
         self.journal.note_everything();
         self.spoil_all(database);
-        let key_of = |record| KeyRecord::new(self.heap.pool.get(record)).key().to_vec();
-        self.databases[database].table.iter().map(key_of).collect()
+        self.all_keys(database).collect()
     }
 
     /// The names of all keys of a database.

@@ -50,6 +50,7 @@ impl Keyspace {
     }
 
     /// Gives another keyspace with as many databases all keys whose time has not come.
+    #[cfg(feature = "scripting")]
     pub(crate) fn copy_to(&self, other: &mut Self, now: i64) -> Result<(), Unreadable> {
         for database in 0..self.databases.len() {
             for key in self.all_keys(database) {

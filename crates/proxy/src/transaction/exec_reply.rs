@@ -230,9 +230,9 @@ impl Clients {
             };
             let element = said.next().unwrap_or_default();
             let in_resp3 = shapes.as_mut().and_then(|shapes| shapes.convert(element)).filter(|_| is_behind_hello);
-            match parts.back_mut() {
-                _ if let Some(in_resp3) = in_resp3 => parts.push_back(Part::BehindHello([element.to_vec(), in_resp3])),
-                Some(Part::Remote(before)) => before.extend_from_slice(element),
+            match (in_resp3, parts.back_mut()) {
+                (Some(in_resp3), _) => parts.push_back(Part::BehindHello([element.to_vec(), in_resp3])),
+                (None, Some(Part::Remote(before))) => before.extend_from_slice(element),
                 _ => parts.push_back(Part::Remote(element.to_vec())),
             }
             if let Some(database) = database.filter(|_| element == replies::OK) {

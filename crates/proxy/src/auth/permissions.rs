@@ -565,6 +565,8 @@ impl Session {
     }
 
     /// Replies have been written: their bytes are charged to the quota of its user, but for those that another user has asked for.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn charge_written(&mut self, now_us: u64, bytes: usize) {
         let ahead = self.details.charged_ahead.min(bytes);
         self.details.charged_ahead -= ahead;

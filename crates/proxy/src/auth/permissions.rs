@@ -369,7 +369,7 @@ impl<E: Execute> Env<E> {
         }
         self.speak_as(reads, index, None);
         let Some(session) = self.clients.sessions.at_mut(index) else { return };
-        session.leave_user();
+        session.leave_user(now_us);
         session.flags.remove(SessionFlags::RESTRICTED);
         session.flags.add(SessionFlags::UNAUTHENTICATED);
         session.details.unauthenticated_since_us = now_us;
@@ -435,8 +435,9 @@ impl<E: Execute> Env<E> {
         changed.into_iter().for_each(|index| self.clients.spoil_transaction(index));
         for index in gone {
             // It has no user now: what is left of a transaction that it is in the midst of is refused, also once it has left.
+            let now_us = self.now.mono_us;
             if let Some(session) = self.clients.sessions.at_mut(index) {
-                session.leave_user();
+                session.leave_user(now_us);
                 session.flags.add(SessionFlags::UNAUTHENTICATED);
             }
             if asker == Some(index) {
@@ -587,7 +588,8 @@ impl Session {
     }
 
     /// It has no user any more: counted out of its user's connections.
-    pub(crate) fn leave_user(&mut self) {
+    pub(crate) fn leave_user(&mut self, now_us: u64) {
+        self.charge_waiting(now_us);
         if let Some(allowance) = self.details.allowance.take() {
             allowance.leave();
         }

@@ -88,7 +88,7 @@ impl<E: Execute> Env<E> {
         self.clients.full.remove(&client.index);
         self.clients.arrivals.forget(&mut session.pace);
         self.forget_states(client, &mut session);
-        session.leave_user();
+        session.leave_user(self.now.mono_us);
         session.input.iter_mut().for_each(|input| input.wipe());
         session.down.clear(&mut self.clients.pool);
         self.shared.ledger.account(session.accounted, 0);

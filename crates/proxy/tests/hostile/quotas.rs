@@ -2,8 +2,11 @@
 
 use crate::bench::{Bench, request, users};
 use crate::support::config;
+use respool_command::{Execute, Millis, Outcome, Row, SessionView};
 use respool_connection::ConnId;
 use respool_proxy::UserLimits;
+use respool_proxy::hooks::Hooks;
+use respool_wire::{Args, Encoder};
 
 const SECOND_US: u64 = 1_000_000;
 const LARGE: usize = 50_000;
@@ -68,4 +71,42 @@ fn replies_are_charged_to_the_user_that_has_asked_for_them() {
     assert!(heard.contains(&of_large) && heard.ends_with("+OK\r\n"), "{}", heard.len());
     let owed = owed_s(&mut bench, other);
     assert!((LARGE as u64 / 1_000 - 2..LARGE as u64 / 1_000 + 2).contains(&owed), "{owed} s");
+}
+
+/// An engine that answers at once, in the turn in which it is asked.
+#[derive(Debug, Default)]
+struct Prompt;
+
+const PROMPT: usize = 10_000;
+
+impl Execute for Prompt {
+    fn execute(&mut self, _: &'static Row, _: Args<'_>, _: &mut SessionView, reply: &mut Encoder<'_>) -> Outcome {
+        reply.bulk(&[b'x'; PROMPT]);
+        Outcome::Done
+    }
+
+    fn tick(&mut self, _: Millis) -> Option<Millis> {
+        None
+    }
+}
+
+#[test]
+fn a_reset_pays_for_no_reply() {
+    let limits = UserLimits { bytes_per_second: Some(1_000), ..UserLimits::default() };
+    let access = users(&[("bob", limits)]);
+    // A client that resets its session is no user's then.
+    let is_off: [&[u8]; 1] = [b"off"];
+    access.change(|users| users.with_rules(b"default", &is_off).map(|users| (users, ()))).unwrap();
+    let mut bench = Bench::server_with(config(1, 1), Prompt, access, Hooks::default());
+    let (get, bob) = (request(&["GET", "k"]), request(&["AUTH", "bob", "secret"]));
+    let client = bench.accept();
+    bench.send(client, &[bob.clone(), get.clone(), request(&["RESET"]), bob, get].concat());
+    assert!(bench.heard(client).ends_with("+RESET\r\n+OK\r\n"));
+    let mut seconds = 0;
+    while bench.heard(client).is_empty() {
+        seconds += 1;
+        assert!(seconds < 100, "it is read again");
+        bench.pass(SECOND_US);
+    }
+    assert!((PROMPT as u64 / 1_000 - 2..PROMPT as u64 / 1_000 + 2).contains(&seconds), "{seconds} s");
 }

@@ -122,11 +122,12 @@ impl QueuedCommands {
         self.entries[..last].iter().find_map(|entry| {
             let QueuedCommand::Local { row, args } = entry else { return None };
             let args = args.as_args();
-            if named_user(row, args).is_some_and(|name| name != user) {
+            if names_another_user(row, args, user) {
                 return Some(WantedState::User);
             }
             let version = args.get(1).filter(|_| is_hello(row)).and_then(crate::integer::integer);
-            version.is_some_and(|version| version < protocol.version().into()).then_some(WantedState::Dialect)
+            let asked = version.and_then(Protocol::from_version);
+            asked.is_some_and(|asked| asked.version() < protocol.version()).then_some(WantedState::Dialect)
         })
     }
 
@@ -387,20 +388,28 @@ pub(crate) fn is_hello(row: &Row) -> bool {
     row.command == Command::Connection(C::Hello)
 }
 
-/// The user that a request asks to be, if it is written as servers understand it.
-fn named_user<'a>(row: &Row, args: Args<'a>) -> Option<&'a [u8]> {
+/// Whether a request asks to be another user than this one, if it is written as servers understand it. HELLO may say AUTH more than once.
+fn names_another_user(row: &Row, args: Args<'_>, user: &[u8]) -> bool {
     match (row.command, args.len()) {
-        (Command::Connection(C::Auth), 2) => Some(DEFAULT_USER),
-        (Command::Connection(C::Auth), 3) => Some(args.at(1)),
+        (Command::Connection(C::Auth), 2) => user != DEFAULT_USER,
+        (Command::Connection(C::Auth), 3) => user != args.at(1),
         (Command::Connection(C::Hello), _) => {
             let mut options = args.from(2);
-            while options.len() >= 2 && options.at(0).eq_ignore_ascii_case(b"SETNAME") {
-                options = options.from(2);
+            while options.len() >= 2 {
+                if options.at(0).eq_ignore_ascii_case(b"SETNAME") {
+                    options = options.from(2);
+                } else if options.len() >= 3 && options.at(0).eq_ignore_ascii_case(b"AUTH") {
+                    if options.at(1) != user {
+                        return true;
+                    }
+                    options = options.from(3);
+                } else {
+                    return false;
+                }
             }
-            let is_auth = options.len() >= 3 && options.at(0).eq_ignore_ascii_case(b"AUTH");
-            is_auth.then(|| options.at(1))
+            false
         }
-        _ => None,
+        _ => false,
     }
 }
 
@@ -508,6 +517,11 @@ mod tests {
             (&["HELLO 3 SETNAME n auth u p", "PING"], "default", Protocol::Resp2, Some(WantedState::User)),
             (&["HELLO 3 SETNAME AUTH u p", "GET k"], "default", Protocol::Resp2, None),
             (&["HELLO 3 AUTH u", "GET k"], "default", Protocol::Resp2, None),
+            (&["HELLO 3 AUTH u p AUTH v q", "GET k"], "u", Protocol::Resp2, Some(WantedState::User)),
+            (&["HELLO 3 AUTH u p SETNAME n AUTH v q", "GET k"], "u", Protocol::Resp2, Some(WantedState::User)),
+            (&["HELLO 3 AUTH u p AUTH u q", "GET k"], "u", Protocol::Resp2, None),
+            (&["HELLO 1", "GET k"], "default", Protocol::Resp2, None),
+            (&["HELLO 0", "GET k"], "default", Protocol::Resp3, None),
             (&["HELLO 3", "GET k"], "default", Protocol::Resp2, None),
             (&["HELLO 2", "GET k"], "default", Protocol::Resp3, Some(WantedState::Dialect)),
             (&["HELLO", "HELLO 3", "GET k"], "default", Protocol::Resp3, None),

@@ -125,6 +125,10 @@ pub(crate) const UNBLOCKED_BY_CHANGE: &str =
 pub(crate) const HANDED_OVER: &str =
     "ERR another process takes over from this one and would not hear of this; connect again and repeat it";
 
+/// Users or orders are changed while the process ends.
+pub(crate) const WORKERS_ENDED: &str =
+    "ERR the process ends, and not all of its workers have answered; connect again and repeat it";
+
 /// The user's clients have as many connections to themselves as they may.
 pub(crate) const TOO_MANY_LENT: &str =
     "ERR this user has as many connections to itself as it may (private_connections); the command was not sent";
@@ -311,6 +315,10 @@ pub(crate) const ACLLOG_MAX_LEN: &str = "ERR CONFIG SET failed (possibly related
 pub(crate) const DEBUG_NOT_ALLOWED: &str = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", \
      you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the \
      server.";
+
+/// `SCRIPT DEBUG` of such a server.
+pub(crate) const SCRIPT_DEBUG_NOT_ALLOWED: &str = "ERR SCRIPT DEBUG is allowed where DEBUG is, and enable-debug-command does not allow it: \
+     a debugger may hold up all clients";
 
 /// `DEBUG` about all keys where engines share them.
 pub(crate) const DEBUG_OF_ONE_ENGINE: &str =

@@ -1,14 +1,51 @@
 //! SCRIPT DEBUG at the embedded server. What is said in sessions is compared with redis-server's by `engine/tests/scripts/debugger.rs`.
 
-use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use std::{fs, io};
 
 use respool_testkit::{Address, Client, RedisServer, Respool, TempDir, wait_until};
 
-fn server() -> io::Result<Respool> {
-    Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &["--workers", "1"])
+/// A server whose clients may use DEBUG, and so SCRIPT DEBUG.
+struct Server {
+    server: RedisServer,
+    _directory: TempDir,
+}
+
+impl Server {
+    fn client(&self) -> io::Result<Client> {
+        self.server.client()
+    }
+
+    fn tcp(&self) -> Address {
+        self.server.tcp()
+    }
+}
+
+fn server() -> io::Result<Server> {
+    let directory = TempDir::new()?;
+    let program = directory.path().join("respool-server");
+    let respool = env!("CARGO_BIN_EXE_respool");
+    fs::write(&program, format!("#!/bin/sh\nRESPOOL_WORKERS=1 exec '{respool}' server \"$@\"\n"))?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    let server = RedisServer::start_program(&program, &["--enable-debug-command", "yes"])?;
+    Ok(Server { server, _directory: directory })
+}
+
+#[test]
+fn a_debugger_needs_what_debug_needs() -> io::Result<()> {
+    let server = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &["--workers", "1"])?;
+    let mut client = server.client()?;
+    for mode in ["YES", "SYNC"] {
+        assert!(
+            client.ask(&format!("SCRIPT DEBUG {mode}"))?.starts_with("-ERR SCRIPT DEBUG is allowed where DEBUG is")
+        );
+    }
+    assert_eq!(client.ask("SCRIPT DEBUG NO")?, "+OK\r\n");
+    assert_eq!(client.command(&["EVAL", COUNTS, "0"])?, b":7\r\n");
+    Ok(())
 }
 
 const COUNTS: &str = "redis.call('incr', 'n')\nredis.call('incr', 'n')\nreturn 7";
@@ -128,7 +165,7 @@ fn a_script_under_a_debugger_may_do_what_its_user_may() -> io::Result<()> {
 
 const LOOP: &str = "while true do\n local x = 1\nend";
 
-fn late_after(server: &Respool, ms: u32) -> io::Result<()> {
+fn late_after(server: &Server, ms: u32) -> io::Result<()> {
     assert_eq!(server.client()?.ask(&format!("CONFIG SET busy-reply-threshold {ms}"))?, "+OK\r\n");
     Ok(())
 }

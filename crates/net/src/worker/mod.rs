@@ -665,7 +665,7 @@ impl<M: Service> Worker<M> {
         match action {
             ServiceAction::Post { worker, mail } => {
                 if let Some(mail_sender) = self.workers.get(worker.get()) {
-                    // A worker that has ended does not answer; the asker has its own deadline.
+                    // A worker that has ended does not answer: the asker waits for no answer for long once the process ends.
                     mail_sender.post(mail);
                 }
             }

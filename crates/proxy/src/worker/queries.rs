@@ -6,6 +6,7 @@ use crate::admin::query::{AdminAnswer, AdminQuery};
 use crate::admin::show::Shown;
 use crate::engines::change::ChangeTurn;
 use crate::env::Env;
+use crate::error_text;
 use crate::ids::{Asker, ClientHandle, ClientId};
 use crate::interfaces::client_query::{ClientAnswer, ClientQuery, ClientQuestion};
 use crate::interfaces::transfer::TransferEnd;
@@ -19,6 +20,7 @@ use crate::worker::internal_requests::by_type;
 use crate::worker::pins::list_pins;
 use crate::worker::query::{Answer, Query};
 use crate::workers::ask::{AnswerQueries, ask_workers, handle_query_message};
+use crate::workers::query::WorkerQuery;
 use crate::workers::query::{Queries, QueryMessage, Step};
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction};
@@ -51,6 +53,9 @@ impl<E: Execute> AnswerQueries for Worker<E> {
         match (query, answer) {
             (Query::Admin(query), Answer::Admin(answer)) => {
                 self.admin.reply_to_admin_query(&mut self.env, asker, query, answer, missing)
+            }
+            (Query::Clients(query), Answer::Clients(_)) if missing > 0 && query.is_promise() => {
+                self.env.clients.fail_asker(asker, &error_text::WORKERS_ENDED.into());
             }
             (Query::Clients(query), Answer::Clients(answer)) => {
                 self.env.clients.reply(asker, |reply| query.reply(answer, reply));

@@ -107,8 +107,8 @@ fn handle_answer<W: AnswerQueries>(by: &mut W, handle: Handle, answer: AnswerOf<
 
 /// Queries that a worker has not answered in time are finished with what is known. Returns whether any wait.
 pub(crate) fn expire_queries(by: &mut impl AnswerQueries) -> bool {
-    let now_us = by.env().now.mono_us;
-    for Finished { asker, query, answer, missing } in by.queries().take_overdue(now_us) {
+    let (now_us, is_ending) = (by.env().now.mono_us, by.env().drain_until_us.is_some());
+    for Finished { asker, query, answer, missing } in by.queries().take_overdue(now_us, is_ending) {
         by.finish_query(asker, &query, answer, missing);
     }
     by.queries().len() > 0
@@ -271,6 +271,9 @@ mod tests {
             worker.env.now.mono_us += 100 * QUERY_US_MAX;
             assert!(expire_queries(worker) && worker.finished.is_empty(), "it waits however long that takes");
         }
+        // Workers that end answer nothing.
+        alone.env.drain_until_us = Some(u64::MAX);
+        assert!(!expire_queries(&mut alone) && alone.finished == [1]);
         to_second.take().iter().for_each(|question| handle_query_message(&mut second, query_message(question)));
         to_first.take().iter().for_each(|answer| handle_query_message(&mut first, query_message(answer)));
         assert_eq!((second.asked, &first.finished[..]), (1, &[0][..]));

@@ -132,10 +132,11 @@ impl<Q: WorkerQuery> Queries<Q> {
         if pending.awaited == 0 { self.finish(handle.index) } else { None }
     }
 
-    /// Gives up the queries that have waited for too long.
-    pub(crate) fn take_overdue(&mut self, now_us: u64) -> Vec<Finished<Q>> {
+    /// Gives up the queries that have waited for too long. Workers that end answer nothing: while they do (`is_ending`), no query waits longer.
+    pub(crate) fn take_overdue(&mut self, now_us: u64, is_ending: bool) -> Vec<Finished<Q>> {
         let is_overdue = |pending: &Pending<Q>| {
-            !pending.query.is_promise() && now_us.saturating_sub(pending.asked_us) > QUERY_US_MAX
+            let waits = pending.query.is_promise() && !is_ending;
+            !waits && now_us.saturating_sub(pending.asked_us) > QUERY_US_MAX
         };
         let overdue = self.pending.iter().filter(|(_, pending)| is_overdue(pending));
         let overdue: Vec<u32> = overdue.map(|(index, _)| index).collect();
@@ -201,8 +202,8 @@ mod tests {
         let late = queries.begin(None, Arc::new(Numbers), 3, 0);
         let fresh = queries.begin(None, Arc::new(Numbers), 2, 1);
         assert!(queries.handle_answer(late, vec![7]).is_none());
-        assert!(queries.take_overdue(QUERY_US_MAX).is_empty());
-        let overdue = queries.take_overdue(QUERY_US_MAX + 1);
+        assert!(queries.take_overdue(QUERY_US_MAX, false).is_empty());
+        let overdue = queries.take_overdue(QUERY_US_MAX + 1, false);
         assert_eq!(overdue.iter().map(|f| (f.answer.clone(), f.missing)).collect::<Vec<_>>(), [(vec![7], 2)]);
         assert_eq!((queries.len(), queries.held_bytes()), (1, 0));
         // The late answer finds neither the query nor the next one in its place.

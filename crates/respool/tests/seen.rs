@@ -44,7 +44,7 @@ fn it_is_ready_while_enough_nodes_are_reached() {
     // Without any request, nodes are dialled all the same.
     is_so("200", "ready\nclosed is not reached\n");
     first.kill().expect("it ends");
-    is_so("503", "too few nodes: 1 of 3 are reached, 2 are needed\nfirst is not reached\nclosed is not reached\n");
+    is_so("503", "too few nodes: 1 of 3 are reached, 2 are needed\nclosed is not reached\nfirst is not reached\n");
     first.restart().expect("it starts");
     is_so("200", "ready\nclosed is not reached\n");
     proxy.end();

@@ -567,13 +567,14 @@ fn what_happens_to_a_cluster_is_told_and_counted() {
     let heard = Arc::new(Heard::default());
     let client = Client::with_config(config(&old).observer(Arc::clone(&heard) as Arc<dyn Observer>));
     client.set("other", 1).cast::<()>().wait().unwrap();
-    assert!(heard.has("1 primaries"));
+    // Callers are woken before observers are told, and on another thread.
+    wait_until("the table is told of", DEADLINE, || Ok(heard.has("1 primaries"))).unwrap();
     assert_eq!((client.stats().redirects, client.stats().reconnects), (0, 0));
     client.set("hello", 1).cast::<()>().wait().unwrap();
     client.set("foo", 1).cast::<()>().wait().unwrap();
     let to = format!("to 127.0.0.1:{}", port(&new));
     assert!(heard.has(&format!("{to}, asking true")) && heard.has(&format!("{to}, asking false")));
-    assert!(heard.has("2 primaries"), "the slot has moved");
+    wait_until("the slot has moved", DEADLINE, || Ok(heard.has("2 primaries"))).unwrap();
     assert_eq!(client.stats().redirects, 2);
     // Nodes are asked again, and say nothing that is a table.
     map.is(Vec::new());
@@ -614,7 +615,7 @@ fn redirects_are_followed_at_once_as_often_as_is_wanted() {
         let (first, second) = (map.node(to(true)), map.node(to(false)));
         *ports.lock().unwrap() = (port(&first), port(&second));
         map.is(vec![(0, 16_383, vec![port(&first)])]);
-        let config = config(&first).deadline(Some(Duration::from_millis(300)));
+        let config = config(&first).deadline(Some(Duration::from_secs(2)));
         let client = Client::with_config(match redirects_max {
             Some(redirects_max) => config.redirects(redirects_max),
             None => config,

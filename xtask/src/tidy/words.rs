@@ -86,7 +86,7 @@ fn word_of(piece: &Piece<'_>) -> Option<&'static str> {
     }
 }
 
-/// A name as the words that it is made of: `is_let_in` is "is let in", `NobodyWaits` is "nobody waits".
+/// An identifier in snake or camel case, split into lower-case words: `NobodyWaits` becomes "nobody waits".
 fn parted(name: &str) -> String {
     let mut words = String::new();
     let mut was_small = false;

@@ -1,9 +1,8 @@
 //! The local variables of a script that is debugged.
 //!
-//! The binding does not show them: what Lua has for that may also change any of them, and more. So a script that is to be debugged is
-//! compiled twice. The code that comes of its text is written down, and read again with a call of the debugger in front of each line and
-//! behind each declaration. Such a call is handed a function that returns the variables in scope, which it holds as any function
-//! holds those of another that it names. Nothing else is changed: the order of instructions, their lines and the names of variables
+//! The Lua binding does not expose local variables: Lua's own debug library can also change any variable, and more. So a script with a debugger
+//! is compiled twice. Its bytecode is dumped, and loaded again with a call of the debugger before each line and after each declaration.
+//! The argument of such a call is a closure that returns the variables in scope, which are its upvalues. Nothing else is changed: the order of instructions, their lines and the names of variables
 //! stay, so errors and traces are those of the script itself.
 //!
 //! Nothing but what this interpreter has just written is read here, and it is checked by the interpreter as all code is that it loads.

@@ -49,7 +49,7 @@ pub(crate) struct NodeQueue {
     pub(crate) connections: Vec<Connection>,
     /// Connections on which queued requests are tried.
     pub(crate) looks: Vec<Look>,
-    /// The request whose turn it is to be tried, or the one that comes next.
+    /// Sequence number of the next request to try; if it has left the queue, the request behind it is tried.
     next_try: u64,
     /// The request that was tried last: before the node has answered that, no other is.
     tried: Option<Handle>,

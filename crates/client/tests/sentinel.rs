@@ -2,10 +2,9 @@
 
 use respool_client::ReconnectTerms;
 use respool_client::{Client, Config, Outcome, Reply, Role, ServerError, cmd};
-use respool_testkit::{Address, ClosedPort, Process, RedisServer, TempDir, free_port, wait_until};
+use respool_testkit::{Address, ClosedPort, RedisSentinel, RedisServer, wait_until};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
@@ -24,28 +23,7 @@ const NEVER_DOWN_MS: u32 = 600_000;
 struct Group {
     master: RedisServer,
     replica: RedisServer,
-    sentinels: Vec<(Process, u16)>,
-    _directory: TempDir,
-}
-
-fn sentinel(directory: &TempDir, number: usize, master: u16, down_after_ms: u32) -> (Process, u16) {
-    for _ in 0..10 {
-        let port = free_port().unwrap();
-        let path = directory.join(&format!("sentinel-{number}-{port}.conf"));
-        let text = format!(
-            "port {port}\nbind 127.0.0.1\ndir {}\nsentinel monitor main 127.0.0.1 {master} 2\n\
-             sentinel down-after-milliseconds main {down_after_ms}\nsentinel failover-timeout main 20000\n",
-            directory.path().display()
-        );
-        std::fs::write(&path, text).unwrap();
-        let mut command = Command::new("redis-server");
-        command.arg(&path).arg("--sentinel");
-        let process = Process::spawn(format!("sentinel on port {port}"), &mut command).unwrap();
-        if process.wait_for_line("+monitor master main", Duration::from_secs(60)).is_ok() {
-            return (process, port);
-        }
-    }
-    panic!("no sentinel starts");
+    sentinels: Vec<RedisSentinel>,
 }
 
 impl Group {
@@ -54,14 +32,14 @@ impl Group {
         let master = RedisServer::start().unwrap();
         let port = master.port().to_string();
         let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]).unwrap();
-        let directory = TempDir::new().unwrap();
-        let sentinels: Vec<_> =
-            (0..2).map(|number| sentinel(&directory, number, master.port(), down_after_ms)).collect();
-        let group = Self { master, replica, sentinels, _directory: directory };
+        let down_after = Duration::from_millis(down_after_ms.into());
+        let sentinel = |_| RedisSentinel::start(master.port(), 2, down_after, |port| format!("port {port}")).unwrap();
+        let sentinels: Vec<_> = (0..2).map(sentinel).collect();
+        let group = Self { master, replica, sentinels };
         wait_until("all know each other", PATIENCE, || {
             let mut knows = true;
-            for (_, port) in &group.sentinels {
-                let mut client = respool_testkit::Client::connect(&Address::loopback(*port))?;
+            for port in group.sentinels.iter().map(RedisSentinel::port) {
+                let mut client = respool_testkit::Client::connect(&Address::loopback(port))?;
                 let replicas = client.ask("SENTINEL REPLICAS main")?;
                 let others = client.ask("SENTINEL SENTINELS main")?;
                 knows &= replicas.contains(&group.replica.port().to_string());
@@ -74,7 +52,8 @@ impl Group {
     }
 
     fn places(&self) -> String {
-        let places: Vec<String> = self.sentinels.iter().map(|(_, port)| format!("127.0.0.1:{port}")).collect();
+        let places: Vec<String> =
+            self.sentinels.iter().map(|sentinel| format!("127.0.0.1:{}", sentinel.port())).collect();
         places.join(",")
     }
 

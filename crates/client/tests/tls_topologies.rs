@@ -7,13 +7,15 @@ mod authority;
 
 use authority::Authority;
 use respool_client::{Client, Config, cmd};
-use respool_testkit::{Process, RedisServer, TempDir, free_port, wait_until};
+use respool_testkit::{RedisSentinel, RedisServer, free_port, wait_until};
 use std::collections::BTreeMap;
-use std::process::Command;
 use std::time::Duration;
 
 /// Long enough for a machine that does other things as well.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long a sentinel lets its master be silent: longer than any machine stands still.
+const NEVER_DOWN: Duration = Duration::from_secs(600);
 
 /// The keys of a test, which are at several servers.
 const KEYS: usize = 200;
@@ -150,28 +152,12 @@ fn shards_are_reached_over_tls() {
     }
 }
 
-/// A sentinel that speaks nothing but TLS, and its port.
-fn sentinel(authority: &Authority, directory: &TempDir, master: u16) -> (Process, u16) {
-    for _ in 0..10 {
-        let port = free_port().unwrap();
-        let path = directory.join(&format!("sentinel-{port}.conf"));
-        let mut text = format!(
-            "port 0\ntls-port {port}\ntls-replication yes\nbind 127.0.0.1\ndir {}\nsentinel monitor main 127.0.0.1 {master} 1\n\
-             sentinel down-after-milliseconds main 600000\nsentinel failover-timeout main 20000\n",
-            directory.path().display()
-        );
-        for pair in tls_settings(authority).chunks(2) {
-            text.push_str(&format!("{} {}\n", pair[0].trim_start_matches('-'), pair[1]));
-        }
-        std::fs::write(&path, text).unwrap();
-        let mut command = Command::new("redis-server");
-        command.arg(&path).arg("--sentinel");
-        let process = Process::spawn(format!("sentinel on port {port}"), &mut command).unwrap();
-        if process.wait_for_line("+monitor master main", Duration::from_secs(60)).is_ok() {
-            return (process, port);
-        }
-    }
-    panic!("no sentinel starts");
+/// A sentinel that speaks nothing but TLS.
+fn sentinel(authority: &Authority, master: u16) -> RedisSentinel {
+    let tls = tls_settings(authority);
+    let tls: String = tls.chunks(2).map(|pair| format!("\n{} {}", pair[0].trim_start_matches('-'), pair[1])).collect();
+    let listen = |port| format!("port 0\ntls-port {port}\ntls-replication yes{tls}");
+    RedisSentinel::start(master, 1, NEVER_DOWN, listen).unwrap()
 }
 
 #[test]
@@ -180,8 +166,8 @@ fn sentinels_and_their_servers_are_reached_over_tls() {
     let (master, master_port) = server(&authority, &["--tls-replication", "yes"]);
     let number = master_port.to_string();
     let (replica, _) = server(&authority, &["--tls-replication", "yes", "--replicaof", "127.0.0.1", &number]);
-    let directory = TempDir::new().unwrap();
-    let (_process, port) = sentinel(&authority, &directory, master_port);
+    let sentinel = sentinel(&authority, master_port);
+    let port = sentinel.port();
     let client_of = |role: &str| client(&authority, &format!("rediss+sentinel://127.0.0.1:{port}/main?role={role}"));
     let of_master = client_of("master");
     of_master.set("k", "v").cast::<()>().wait().unwrap();

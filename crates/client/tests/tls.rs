@@ -1,15 +1,10 @@
 //! Connections over TLS: against a redis-server that speaks it, and against a server that is written here and breaks it.
 #![cfg(feature = "tls")]
 
-#[allow(dead_code, reason = "the shared file has helpers of several test programs; this one uses a part of them")]
-#[path = "../../respool/tests/support/authority.rs"]
-mod authority;
-
-use authority::Authority;
 use bytes::Bytes;
 use respool_client::ReconnectTerms;
 use respool_client::{Client, Config, ErrorKind, Outcome, Reply, Tls, cmd};
-use respool_testkit::{RedisServer, free_port};
+use respool_testkit::{Authority, RedisServer, free_port};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,13 +1,8 @@
 //! Clusters, sentinels and shards over TLS, with real servers: each address that a server names is dialled over TLS, and its certificate checked.
 #![cfg(all(feature = "tls", feature = "cluster"))]
 
-#[allow(dead_code, reason = "the shared file has helpers of several test programs; this one uses a part of them")]
-#[path = "../../respool/tests/support/authority.rs"]
-mod authority;
-
-use authority::Authority;
 use respool_client::{Client, Config, cmd};
-use respool_testkit::{RedisSentinel, RedisServer, free_port, wait_until};
+use respool_testkit::{Authority, RedisSentinel, RedisServer, free_port, wait_until};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

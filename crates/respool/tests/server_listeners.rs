@@ -6,8 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use respool_testkit::Authority;
 use respool_testkit::{Address, Client, PATIENCE, Process, RedisServer, TempDir, free_port, proc_stats, wait_until};
-use support::authority::Authority;
 use support::encrypted::{Encrypted, config};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_respool");

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use respool_testkit::{Address, Client, TempDir, request, wait_until};
+use respool_testkit::{Authority, Identity};
 use rustix::process::Signal;
 use rustls::ClientConfig;
-use support::authority::{Authority, Identity};
 use support::encrypted::{Encrypted, config, session};
 use support::{LIMIT, Running, respool, serve};
 

@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 mod address;
+#[cfg(feature = "certificates")]
+mod authority;
 mod client;
 mod differential;
 mod faulty_node;
@@ -28,6 +30,8 @@ mod twemproxy;
 mod workload;
 
 pub use address::{Address, ClosedPort, Stream, Transport, free_port};
+#[cfg(feature = "certificates")]
+pub use authority::{Authority, Identity};
 pub use client::{Client, figure};
 pub use differential::differences::{
     DIFFERENCES, Difference, EMBEDDED_DIFFERENCES, Likeness, difference_of, embedded_difference_of,

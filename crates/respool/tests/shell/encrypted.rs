@@ -1,8 +1,8 @@
 //! TLS, and Respool itself as the server.
 
-use crate::support::authority::Authority;
 use crate::support::{Running, serve};
 use crate::{redis_cli, respool_cli, run};
+use respool_testkit::Authority;
 
 fn encrypted_server() -> (Authority, Running) {
     let authority = Authority::new();

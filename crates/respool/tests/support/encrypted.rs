@@ -10,7 +10,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::LIMIT;
-use super::authority::{Authority, Identity};
+use respool_testkit::{Authority, Identity};
 
 /// A connection. The handshake is done with the first bytes.
 pub(crate) struct Encrypted {

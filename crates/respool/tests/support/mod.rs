@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "every test file uses its part")]
 
-pub(crate) mod authority;
 pub(crate) mod encrypted;
 
 use std::net::SocketAddr;

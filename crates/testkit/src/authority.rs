@@ -1,4 +1,4 @@
-//! An authority that makes certificates for one test.
+//! An authority that makes certificates for one test. What fails panics: it is the test's own set-up.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,28 +8,40 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod, KeyPair,
     KeyUsagePurpose, RevokedCertParams, SanType, SerialNumber, date_time_ymd,
 };
-use respool_testkit::TempDir;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use crate::TempDir;
 
 /// An authority, and the directory its files are in.
-pub(crate) struct Authority {
-    pub(crate) directory: TempDir,
+pub struct Authority {
+    /// Where its files are.
+    pub directory: TempDir,
     issuer: Issuer<'static, KeyPair>,
-    pub(crate) certificate: CertificateDer<'static>,
+    /// Its own certificate.
+    pub certificate: CertificateDer<'static>,
     issued: AtomicU64,
 }
 
 /// A certificate with its key.
-pub(crate) struct Identity {
-    pub(crate) certificate: CertificateDer<'static>,
-    pub(crate) key: PrivateKeyDer<'static>,
+pub struct Identity {
+    /// The certificate.
+    pub certificate: CertificateDer<'static>,
+    /// Its private key.
+    pub key: PrivateKeyDer<'static>,
     serial: SerialNumber,
     certificate_pem: String,
     key_pem: String,
 }
 
+impl Default for Authority {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Authority {
-    pub(crate) fn new() -> Self {
+    /// An authority with a key of its own, whose certificate is in `ca.crt`.
+    pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -47,7 +59,7 @@ impl Authority {
     }
 
     /// A certificate for a host name or address, or for no host, with a common name.
-    pub(crate) fn issue(&self, host: &str, common_name: &str) -> Identity {
+    pub fn issue(&self, host: &str, common_name: &str) -> Identity {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         match host.parse() {
             Ok(address) => params.subject_alt_names.push(SanType::IpAddress(address)),
@@ -69,7 +81,7 @@ impl Authority {
     }
 
     /// Writes `ca.crl`, which is good until that year, with the certificates of these identities in it.
-    pub(crate) fn revoke(&self, revoked: &[&Identity], next_update_year: i32) {
+    pub fn revoke(&self, revoked: &[&Identity], next_update_year: i32) {
         let of = |identity: &&Identity| RevokedCertParams {
             serial_number: identity.serial.clone(),
             revocation_time: date_time_ymd(2024, 1, 1),
@@ -89,17 +101,18 @@ impl Authority {
     }
 
     /// Writes an identity's files, `NAME.crt` and `NAME.key`; files of that name are replaced.
-    pub(crate) fn write(&self, name: &str, identity: &Identity) {
+    pub fn write(&self, name: &str, identity: &Identity) {
         fs::write(self.path(&format!("{name}.crt")), &identity.certificate_pem).expect("a file");
         fs::write(self.path(&format!("{name}.key")), &identity.key_pem).expect("a file");
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    /// The path of one of its files.
+    pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
     /// A listener of 127.0.0.1 that shows `NAME.crt`.
-    pub(crate) fn listener(&self, name: &str, words: &str) -> String {
+    pub fn listener(&self, name: &str, words: &str) -> String {
         let file = |suffix: &str| self.path(&format!("{name}.{suffix}")).display().to_string();
         let ca = self.path("ca.crt").display().to_string();
         format!("tls:127.0.0.1:0 cert={} key={} ca={ca} {words}", file("crt"), file("key"))

@@ -20,6 +20,8 @@ use std::sync::Arc;
 mod blocking;
 #[path = "support/chance.rs"]
 mod chance;
+#[path = "world/ends.rs"]
+mod ends;
 #[path = "world/expected.rs"]
 mod expected;
 #[path = "world/fairness.rs"]
@@ -33,7 +35,8 @@ mod support;
 mod transactions;
 
 use chance::Chance;
-use expected::{Expected, none_is_blocked};
+use ends::{all_leave, none_is_blocked};
+use expected::Expected;
 use support::{NoEngine, config, settle};
 
 /// The pool mode of the world with this seed.
@@ -766,22 +769,6 @@ fn replies_find_their_requests_while_settings_change() {
         "{answered} answered, {failed} failed, {overtaken} overtaken"
     );
     assert!(reloads > 10, "{reloads} reloads");
-}
-
-fn all_leave(world: &mut World, seed: u64) {
-    for index in world.clients.keys().copied().collect::<Vec<_>>() {
-        world.worker.handle_broken(ConnId::client(index), "gone");
-    }
-    world.clients.clear();
-    for _ in 0..60 {
-        world.now_us += 20_000;
-        world.turn(true);
-    }
-    assert_eq!(world.shared.ledger.held_bytes(), 0, "seed {seed}");
-    assert_eq!(world.shared.ledger.clients(), 0, "seed {seed}");
-    assert_eq!(world.shared.counters[0].pinned.value(), 0, "seed {seed}");
-    assert_eq!(world.shared.counters[0].blocked_clients.value(), 0, "seed {seed}");
-    assert_eq!(world.worker.remains(), [], "seed {seed}");
 }
 
 #[test]

@@ -341,8 +341,9 @@ impl Config {
         self
     }
 
-    /// How many redirects of a cluster (`MOVED`, `ASK`) a request follows at once. 5 unless set. Behind them it pauses before each, for longer and
-    /// longer, until its time is over: the nodes do not agree.
+    /// How many redirects of a cluster (`MOVED`, `ASK`) a request follows at once. 5 unless set. A redirect behind them is not
+    /// followed: the request pauses, for longer and longer, and then goes to the node that the slot table names, until its time is over. So with 0 a
+    /// key that `ASK` has sent elsewhere is not reached before its slot has moved.
     #[cfg(feature = "cluster")]
     #[must_use]
     pub fn redirects(mut self, redirects_max: u8) -> Self {

@@ -142,7 +142,7 @@ fn owed(lane: &Lane) -> usize {
     if waits || lane.is_waiting || lane.sending.is_some() {
         0
     } else {
-        lane.up.tickets().len().saturating_sub(usize::from(lane.probed_us > 0))
+        lane.unanswered().saturating_sub(usize::from(lane.probed_us > 0))
     }
 }
 

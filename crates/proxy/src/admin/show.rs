@@ -111,7 +111,7 @@ impl<'e> Shown<'e> {
                 ("replicas", Cell::Same(pool.replicas.iter().map(|replicas| replicas.len() as u64).sum())),
                 ("dead_node", text(pool.dead_node.name())),
                 ("connections", Cell::Sum(lanes().filter(|lane| lane.up.is_ready()).count() as u64)),
-                ("outstanding", Cell::Sum(lanes().map(|lane| lane.up.tickets().outstanding() as u64).sum())),
+                ("outstanding", Cell::Sum(lanes().map(|lane| lane.unanswered() as u64).sum())),
                 ("queued_bytes", Cell::Sum(lanes().map(|lane| lane.up.queued_bytes() as u64).sum())),
                 ("subscriptions", Cell::Sum(told_to(pool) as u64)),
             ]
@@ -234,7 +234,13 @@ impl<'e> Shown<'e> {
         let (told, known) = (&self.config.nodes[node.index()], &self.lanes.nodes[node]);
         let lanes = || self.lanes.all.iter().filter(|lane| lane.node == node && !lane.is_retired);
         let ready = || lanes().filter(|lane| lane.up.is_ready());
-        let sum = |of: fn(&Lane) -> usize| Cell::Sum(lanes().map(of).sum::<usize>() as u64);
+        // What waits for the server that had the name before is still to be done there.
+        let is_former = |node: NodeId| self.lanes.nodes[node].is_removed && self.lanes.nodes[node].name == told.name;
+        let of_name = || {
+            let all = self.lanes.all.iter().filter(|lane| !lane.is_retired);
+            all.filter(move |lane| lane.node == node || is_former(lane.node))
+        };
+        let sum = |of: fn(&Lane) -> usize| Cell::Sum(of_name().map(of).sum::<usize>() as u64);
         let (rank, state) = self.state_of(node);
         let (pool, role) = self.role_of(node);
         let kind = self.shared.kinds.of(&told.name);
@@ -246,7 +252,7 @@ impl<'e> Shown<'e> {
             ("state", Cell::Word(rank, state)),
             ("connections", Cell::Sum(ready().filter(|lane| lane.purpose == LaneUse::Shared).count() as u64)),
             ("private_connections", Cell::Sum(ready().filter(|lane| lane.purpose != LaneUse::Shared).count() as u64)),
-            ("outstanding", sum(|lane| lane.up.tickets().outstanding())),
+            ("outstanding", sum(Lane::unanswered)),
             ("queued_bytes", sum(|lane| lane.up.queued_bytes())),
             ("round_trip_us", Cell::Max(ready().map(|lane| lane.up.round_trip_us()).max().unwrap_or(0))),
             ("server", text(kind.words())),

@@ -22,7 +22,7 @@ impl Lanes {
             let Some(stats) = stats.get_mut(lane.node) else { continue };
             *stats = stats.joined(NodeStats {
                 connections: usize::from(lane.up.is_ready()),
-                outstanding: lane.up.tickets().outstanding(),
+                outstanding: lane.unanswered(),
                 queued_bytes: lane.up.queued_bytes(),
                 round_trip_us: lane.up.round_trip_us(),
                 ..NodeStats::default()

@@ -228,6 +228,11 @@ impl Lane {
         self.up.queued_bytes() == 0 && self.up.tickets().is_empty()
     }
 
+    /// Requests that have no reply, whether they have been written or wait for that, with those that have timed out.
+    pub(crate) fn unanswered(&self) -> usize {
+        self.up.tickets().len()
+    }
+
     /// Whether a request waits here that has not been given up.
     pub(crate) fn is_owed(&self) -> bool {
         self.up.queued_bytes() > 0 || self.up.tickets().oldest_live_us().is_some()

@@ -3,7 +3,7 @@
 use crate::NoEngine;
 use crate::bench::{Bench, request, requests};
 use crate::support::config;
-use respool_connection::{ConnId, Machine, Service};
+use respool_connection::{ConnId, Endpoint, Machine, Service};
 use respool_proxy::{Config, Mail, Timeouts};
 use std::sync::Arc;
 
@@ -30,6 +30,38 @@ fn a_pause_that_is_waited_for_is_answered_when_nodes_have() {
         assert_eq!(bench.heard(operator), "+OK\r\n", "{words:?}");
         assert_eq!(bench.heard(client), "$-1\r\n");
         assert_eq!(requests(&bench.heard(node)), Vec::<String>::new());
+    }
+}
+
+/// The requests without a reply that `PROXY SHOW NODES` has for the node.
+fn shown_outstanding(bench: &mut Bench<NoEngine>, operator: ConnId) -> String {
+    bench.ask(operator, &["PROXY", "SHOW", "NODES"]);
+    let table = bench.heard(operator);
+    let behind = table.split("$11\r\noutstanding\r\n").nth(1).expect("the column is there");
+    behind.split("\r\n").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn what_waits_for_a_dial_is_shown_for_a_drained_node() {
+    for other_address in [false, true] {
+        let mut bench = Bench::proxy(config(1, 1));
+        let (operator, client) = (bench.accept(), bench.accept());
+        bench.ask(client, &["SET", "key", "1"]);
+        if other_address {
+            let mut moved = config(1, 1);
+            moved.nodes[0].endpoint = Arc::new(Endpoint::Unix { path: "/elsewhere".into() });
+            bench.turn(|worker| worker.handle_mail(Mail::Reload(Arc::new(moved))));
+        }
+        bench.ask(operator, &["PROXY", "DRAIN", "node-0"]);
+        assert_eq!(bench.heard(operator), "+OK\r\n");
+        assert_eq!(shown_outstanding(&mut bench, operator), ":1", "it will be done by the node: {other_address}");
+        let node = bench.connect()[0];
+        assert_eq!(requests(&bench.heard(node)), ["SET key 1"]);
+        assert_eq!(shown_outstanding(&mut bench, operator), ":1");
+        bench.send(node, b"+OK\r\n");
+        bench.turn(|_| ());
+        assert_eq!(bench.heard(client), "+OK\r\n");
+        assert_eq!(shown_outstanding(&mut bench, operator), ":0");
     }
 }
 

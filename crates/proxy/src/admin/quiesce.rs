@@ -44,10 +44,13 @@ impl AdminState {
         missing: usize,
     ) {
         match query {
-            AdminQuery::Order(order @ Order { until: Some(until), .. }) => match missing {
-                0 => self.begin_settling(env, asker, order, *until),
-                _ => env.clients.fail(asker.session, asker.seq, &error_text::WORKER_BUSY.into()),
-            },
+            // The worker carries it out before it reads a client again, and not before.
+            AdminQuery::Order(_) if missing > 0 => {
+                env.clients.fail(asker.session, asker.seq, &error_text::WORKER_BUSY.into());
+            }
+            AdminQuery::Order(order @ Order { until: Some(until), .. }) => {
+                self.begin_settling(env, asker, order, *until);
+            }
             _ => env.clients.reply(asker, |reply| query.reply(answer, reply)),
         }
     }

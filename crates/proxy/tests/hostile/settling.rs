@@ -87,13 +87,16 @@ fn what_has_timed_out_is_waited_for_and_named_in_the_end() {
 
 #[test]
 fn a_worker_that_does_not_answer_is_not_taken_for_settled() {
-    let mut bench = Bench::of_many(config(1, 1), 2, Arc::default());
-    let operator = bench.accept();
-    bench.ask(operator, &["PROXY", "PAUSE", "WAIT"]);
-    bench.pass(4_000_000);
-    assert_eq!(bench.heard(operator), "");
-    bench.pass(4_000_000);
-    assert!(bench.heard(operator).starts_with("-ERR a worker is busy and has not carried out the order yet"));
+    for words in [&["PAUSE", "WAIT"][..], &["PAUSE"], &["DRAIN", "node-0"], &["RESUME"], &["RECONNECT"]] {
+        let mut bench = Bench::of_many(config(1, 1), 2, Arc::default());
+        let operator = bench.accept();
+        bench.ask(operator, &[&["PROXY"], words].concat());
+        bench.pass(4_000_000);
+        assert_eq!(bench.heard(operator), "", "{words:?}");
+        bench.pass(4_000_000);
+        let said = bench.heard(operator);
+        assert!(said.starts_with("-ERR a worker is busy and has not carried out the order yet"), "{words:?}: {said}");
+    }
 }
 
 #[test]

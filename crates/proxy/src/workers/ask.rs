@@ -5,6 +5,7 @@
 use crate::env::Env;
 use crate::ids::{Asker, ClientHandle, ClientId, Handle};
 use crate::mail::Mail;
+use crate::reply::owner::Owner;
 use crate::session::Flow;
 use crate::users::process_workers::WorkerAddress;
 use crate::workers::query::{Finished, Queries, QueryMessage, WorkerQuery};
@@ -71,6 +72,11 @@ pub(crate) fn ask_workers_for<W: AnswerQueries>(
     let query = Arc::new(query);
     let awaited = others.len() + outside.len() + 1;
     let handle = by.queries().begin(asker, Arc::clone(&query), awaited, now_us);
+    if let Some(client) = client.filter(|_| asker.is_none()) {
+        // Otherwise nothing would hold back a pipeline of them while a worker stands still.
+        by.queries().count_for(handle, client);
+        by.env().clients.note_sent(Owner::Unanswered { index: client.index, generation: client.generation });
+    }
     by.env().post_query(&others, handle, &query);
     let env = by.env();
     env.is_busy |= !outside.is_empty();
@@ -100,16 +106,22 @@ pub(crate) fn handle_query_message<W: AnswerQueries>(by: &mut W, message: QueryM
 }
 
 fn handle_answer<W: AnswerQueries>(by: &mut W, handle: Handle, answer: AnswerOf<W>) {
-    if let Some(Finished { asker, query, answer, missing }) = by.queries().handle_answer(handle, answer) {
-        by.finish_query(asker, &query, answer, missing);
+    if let Some(finished) = by.queries().handle_answer(handle, answer) {
+        finish(by, finished);
     }
+}
+
+fn finish<W: AnswerQueries>(by: &mut W, finished: Finished<W::Query>) {
+    let Finished { asker, unanswered, query, answer, missing } = finished;
+    by.finish_query(asker, &query, answer, missing);
+    unanswered.into_iter().for_each(|client| by.env().clients.end_unanswered(client, 0));
 }
 
 /// Queries that a worker has not answered in time are finished with what is known. Returns whether any wait.
 pub(crate) fn expire_queries(by: &mut impl AnswerQueries) -> bool {
     let (now_us, is_ending) = (by.env().now.mono_us, by.env().drain_until_us.is_some());
-    for Finished { asker, query, answer, missing } in by.queries().take_overdue(now_us, is_ending) {
-        by.finish_query(asker, &query, answer, missing);
+    for finished in by.queries().take_overdue(now_us, is_ending) {
+        finish(by, finished);
     }
     by.queries().len() > 0
 }

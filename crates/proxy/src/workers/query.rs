@@ -10,7 +10,7 @@
 //! What is asked, how a worker answers it and how the reply is written belong to the features that ask; `worker` puts
 //! them together. This is only the table of the queries that wait.
 
-use crate::ids::{Asker, Handle};
+use crate::ids::{Asker, ClientHandle, Handle};
 use crate::limits::QUERY_US_MAX;
 use crate::observe::counters::Counters;
 use crate::session::Flow;
@@ -83,6 +83,8 @@ impl<Q> From<Flow> for Step<Q> {
 struct Pending<Q: WorkerQuery> {
     /// `None` if no reply is wanted.
     asker: Option<Asker>,
+    /// The client that wants none, and counts the query among what it has asked.
+    unanswered: Option<ClientHandle>,
     query: Arc<Q>,
     awaited: usize,
     asked_us: u64,
@@ -95,6 +97,8 @@ struct Pending<Q: WorkerQuery> {
 pub(crate) struct Finished<Q: WorkerQuery> {
     /// The client that wants a reply.
     pub(crate) asker: Option<Asker>,
+    /// The client that wants none, and counts the query no more.
+    pub(crate) unanswered: Option<ClientHandle>,
     pub(crate) query: Arc<Q>,
     pub(crate) answer: Q::Answer,
     /// How many workers have not answered in time.
@@ -118,7 +122,12 @@ impl<Q: WorkerQuery> Queries<Q> {
     /// A query that so many workers will answer, of which there is at least one.
     pub(crate) fn begin(&mut self, asker: Option<Asker>, query: Arc<Q>, awaited: usize, now_us: u64) -> Handle {
         let answer = query.no_answer();
-        self.pending.insert(Pending { asker, query, awaited, asked_us: now_us, answer, bytes: 0 })
+        self.pending.insert(Pending { asker, unanswered: None, query, awaited, asked_us: now_us, answer, bytes: 0 })
+    }
+
+    /// A client counts a query that it wants no reply to.
+    pub(crate) fn count_for(&mut self, handle: Handle, client: ClientHandle) {
+        self.pending.get_mut(handle).into_iter().for_each(|pending| pending.unanswered = Some(client));
     }
 
     /// A worker has answered. `Some`: it was the last. An answer that is too late changes nothing.
@@ -144,9 +153,9 @@ impl<Q: WorkerQuery> Queries<Q> {
     }
 
     fn finish(&mut self, index: u32) -> Option<Finished<Q>> {
-        let Pending { asker, query, awaited, answer, bytes, .. } = self.pending.remove(index)?;
+        let Pending { asker, unanswered, query, awaited, answer, bytes, .. } = self.pending.remove(index)?;
         self.held_bytes -= bytes;
-        Some(Finished { asker, query, answer, missing: awaited })
+        Some(Finished { asker, unanswered, query, answer, missing: awaited })
     }
 
     /// How many wait for answers.

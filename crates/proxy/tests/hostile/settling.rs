@@ -100,6 +100,22 @@ fn a_worker_that_does_not_answer_is_not_taken_for_settled() {
 }
 
 #[test]
+fn orders_without_replies_wait_for_workers_that_stand_still() {
+    let mut bench = Bench::of_many(config(1, 1), 2, Arc::default());
+    let operator = bench.accept();
+    let requests = [request(&["CLIENT", "REPLY", "OFF"]), request(&["PROXY", "RESUME"]).repeat(120_000)].concat();
+    let mut rest = bench.offer(operator, &requests);
+    bench.pass(1_000_000);
+    rest = bench.offer(operator, rest);
+    // Another worker stands still.
+    let posted = bench.posted.len();
+    assert!((90_000..=100_001).contains(&posted), "{posted}");
+    bench.pass(6_000_000);
+    rest = bench.offer(operator, rest);
+    assert_eq!((bench.posted.len(), rest.len()), (120_000, 0), "those before are given up, and it is read on");
+}
+
+#[test]
 fn connections_that_are_replaced_are_waited_for() {
     let (mut bench, operator, client, node) = asking(config(1, 1));
     bench.ask(operator, &["PROXY", "WAIT_CLOSE"]);

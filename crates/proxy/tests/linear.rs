@@ -31,6 +31,8 @@ const CLIENTS: usize = 7;
 /// Turns of one history: keys are new ones afterwards, so that what is unknown does not pile up.
 const TURNS_PER_EPOCH: usize = 80;
 const EPOCHS: u32 = 11;
+/// Bytes that a client may leave unread before it gets connections of its own.
+const UNREAD_SOFT: usize = 12;
 /// Steps of the search before it gives up.
 const STEPS_MAX: usize = 500_000;
 /// Seeds that are run unless the environment says otherwise. Each has many histories: keys that no transaction connects are
@@ -63,8 +65,10 @@ struct World {
 fn first_config(seed: u64) -> Config {
     let mode = PoolMode::ALL[seed as usize % 3].0;
     let plain = config(NODES, seed);
-    // Some values are longer, and their requests are passed on as they come.
-    let budgets = Budgets { request_whole: client::LARGE, ..plain.budgets };
+    // Some values are longer, and their requests are passed on as they come. Some clients leave more unread than one connection
+    // may keep for them.
+    let client_output_soft = if seed % 4 < 2 { UNREAD_SOFT } else { plain.budgets.client_output_soft };
+    let budgets = Budgets { request_whole: client::LARGE, client_output_soft, ..plain.budgets };
     Config { lanes: LaneLimits { mode, blocking_max: 2, ..LaneLimits::default() }, budgets, ..plain }
 }
 
@@ -115,7 +119,12 @@ impl World {
         if !is_calm && self.chance.one_in(150) {
             let mode = PoolMode::ALL[self.chance.below(3)].0;
             let lanes = LaneLimits { mode, blocking_max: 2, ..LaneLimits::default() };
-            let config = Config { lanes, ..first_config(self.seed) };
+            let mut config = Config { lanes, ..first_config(self.seed) };
+            // Each server has another address, by which it is another node for the proxy.
+            for (server, node) in config.nodes.iter_mut().enumerate() {
+                let address = if self.chance.one_in(3) { NODES } else { 0 };
+                node.endpoint = Arc::new(Endpoint::Embedded { index: server + address });
+            }
             self.worker.handle_mail(Mail::Reload(Arc::new(config)));
         }
         self.answer_dials(is_calm);
@@ -277,7 +286,7 @@ impl World {
         match action {
             Action::Dial { conn, endpoint } => {
                 let Endpoint::Embedded { index } = *endpoint else { panic!("nodes are embedded here") };
-                self.dialing.push((conn.index() as u32, index));
+                self.dialing.push((conn.index() as u32, index % NODES));
             }
             Action::Close { conn } if conn.is_upstream() => {
                 let is_done = self.chance.one_in(2);

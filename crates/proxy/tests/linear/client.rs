@@ -339,6 +339,8 @@ fn is_trouble(reply: &str) -> bool {
         "-NOPERM ",
         "-EXECABORT Transaction discarded because of previous errors.",
         "-ERR all connections to node ",
+        // Those to a former address are still let go, and the two that there may be are busy for as long as a request may wait.
+        "-ERR blocking connections to node ",
         // Other settings held between WATCH and EXEC, which is not executed then.
         "-CROSSSLOT Watched keys and the transaction's keys are on different nodes",
     ];

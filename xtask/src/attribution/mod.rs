@@ -224,7 +224,12 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     for (count, of, per_mille_max, what) in [
         (faults.by_silence(), requests, BY_SILENCE_PER_MILLE_MAX, "errors are explained by a silent server alone"),
         (faults.by_stop(), requests, BY_STOP_PER_MILLE_MAX, "errors are explained by a stop of the process"),
-        (tally.errors(), tally.replies, ERRORS_PER_MILLE_MAX, "replies are errors"),
+        (
+            tally.avoidable_errors(),
+            tally.replies,
+            ERRORS_PER_MILLE_MAX,
+            "replies are errors of servers that load nothing",
+        ),
         (audit.unknown as u64, audit.writes as u64, UNKNOWN_PER_MILLE_MAX, "writes have an outcome that is not known"),
     ] {
         // A short run has few requests and as many faults.

@@ -102,8 +102,13 @@ impl Tally {
     }
 
     /// How many replies were errors that a fault explains.
-    pub(super) fn errors(&self) -> u64 {
+    fn errors(&self) -> u64 {
         self.errors.values().sum()
+    }
+
+    /// The same but for those that say that a server loads its data: that takes the longer the longer the run, whatever the proxy does.
+    pub(super) fn avoidable_errors(&self) -> u64 {
+        self.errors.iter().filter(|(text, _)| !text.contains("(LOADING ")).map(|(_, count)| count).sum()
     }
 
     pub(super) fn add(&mut self, other: Tally) {

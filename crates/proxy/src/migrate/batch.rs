@@ -198,14 +198,15 @@ impl Batch {
     }
 
     /// The other server has answered: `acknowledged` are its replies, as far as they have come. Keys that it has are deleted here, but
-    /// for those that have changed since, which are given back. A key without an acknowledgement stays.
+    /// for those that have changed since, which are given back. A key without an acknowledgement stays. With them, the engine's error if it
+    /// does not delete, without its dash: the keys are at both servers then.
     pub(super) fn settle(
         self,
         side: &mut impl EngineCalls,
         mover: Mover,
         request: &MigrateRequest,
         acknowledged: &[bool],
-    ) -> Vec<Key> {
+    ) -> (Vec<Key>, Option<Vec<u8>>) {
         let env = side.env();
         let now = env.engine_now();
         let mut changed = Vec::new();
@@ -221,12 +222,16 @@ impl Batch {
                 (true, false, true) | (false, ..) => {}
             }
         }
+        let mut reply = Vec::new();
         if words.len() > 1 {
-            mover.ask(side, &words, &mut Vec::new());
+            mover.ask(side, &words, &mut reply);
         } else {
             // Keys that have expired may have been met.
             side.collect_expired();
         }
-        changed
+        match Value::parse(&reply) {
+            Ok(Value::Error(words)) => (changed, Some(words)),
+            _ => (changed, None),
+        }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Migrations {
     keys: BTreeSet<LockedKey>,
     /// Those that wait for keys of others, in the order in which they came.
     waiting: Vec<Handle>,
-    /// What other servers have answered while a script is late or clients are paused: nothing changes meanwhile.
+    /// What other servers have answered while nothing may change.
     put_off: VecDeque<TransferEnd>,
     watchers: Watchers,
 }
@@ -172,12 +172,12 @@ impl Migrations {
         self.go_on(side, end.ticket);
     }
 
-    /// Whether something waits for the end of a late script or of a pause of clients.
+    /// Whether something waits until keys may change again.
     pub(crate) fn has_put_off(&self) -> bool {
         !self.put_off.is_empty()
     }
 
-    /// A script may be late no more, or clients paused.
+    /// Keys may change again, perhaps: no script is late any more, or debugged among them, or clients are no longer paused.
     pub(crate) fn take_put_off(&mut self, side: &mut impl EngineCalls) {
         while !may_change_nothing(side)
             && let Some(end) = self.put_off.pop_front()
@@ -270,10 +270,12 @@ impl Migrations {
     }
 }
 
-/// Whether keys stay as they are for now: a script is late, or CLIENT PAUSE holds, under which Redis deletes nothing either.
+/// Whether keys stay as they are for now: a script is late or is debugged among them, so the engine replies BUSY, or CLIENT PAUSE holds,
+/// under which Redis deletes nothing either.
 fn may_change_nothing(side: &mut impl EngineCalls) -> bool {
     let env = side.env();
-    env.slices.script.is_some() || env.client_pause.is_some() || env.is_server_paused
+    let is_busy = env.slices.script.is_some() || env.debuggers.holds_others();
+    is_busy || env.client_pause.is_some() || env.is_server_paused
 }
 
 impl Session {
@@ -336,8 +338,9 @@ impl Migration {
     fn settle(&mut self, side: &mut impl EngineCalls, outcome: TransferOutcome) {
         let TransferOutcome { acknowledged, refusal, failure } = outcome;
         let sent = std::mem::take(&mut self.sent);
-        let changed = sent.settle(side, self.mover, &self.request, &acknowledged);
+        let (changed, fault) = sent.settle(side, self.mover, &self.request, &acknowledged);
         self.refusal = self.refusal.take().or(refusal);
+        self.fault = self.fault.take().or(fault);
         self.failure = failure.map(Failure::Transfer);
         if changed.is_empty() {
             return;

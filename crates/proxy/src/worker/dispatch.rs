@@ -258,10 +258,11 @@ pub(super) fn go_on_with_scripts<E: Execute>(worker: &mut Worker<E>) {
     }
 }
 
-/// Goes on with scripts that have debuggers. Clients that have waited for the end of one go on behind it.
+/// Goes on with scripts that have debuggers. What has waited for the end of one goes on behind it: keys that were on their way, then clients.
 #[cold]
 fn go_on_with_debuggers<E: Execute>(worker: &mut Worker<E>) {
     if debugging::go_on_debugging(&mut worker.engine_side()) {
+        with_migrations(worker, |migrations, side| migrations.take_put_off(side));
         worker.env.settle_holding(&mut worker.blocking);
     }
 }

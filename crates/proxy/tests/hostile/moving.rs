@@ -1,4 +1,4 @@
-//! Keys of an engine in this process that are moved to another server, and that the engine cannot serialise.
+//! Keys of an engine in this process that are moved to another server, and that the engine cannot serialise or does not delete.
 
 use crate::bench::Bench;
 use crate::support::config;
@@ -11,7 +11,10 @@ use std::sync::{Arc, Mutex};
 
 const TOO_LARGE: &str = "ERR the reply exceeds what one reply may have";
 
-/// Has keys that it serialises, those named `large`, which it does not, and those named `odd`, whose time it does not tell.
+const BUSY: &str = "BUSY a script runs";
+
+/// Has keys that it serialises, those named `large`, which it does not, those named `odd`, whose time it does not tell, and those named
+/// `stuck`, which it does not delete.
 #[derive(Debug, Default)]
 struct Keys {
     deleted: Arc<Mutex<Vec<String>>>,
@@ -24,6 +27,7 @@ impl Execute for Keys {
             ("PTTL", b"none") => reply.integer(-2),
             ("PTTL", _) => reply.integer(-1),
             ("DUMP", _) => reply.bulk(b"payload"),
+            ("DEL", b"stuck") => reply.error(BUSY.as_bytes()),
             ("DEL", _) => {
                 let names = args.from(1).iter().map(|name| String::from_utf8_lossy(name).into_owned());
                 self.deleted.lock().expect("no test fails holding it").extend(names);
@@ -51,12 +55,13 @@ fn server() -> (Bench<Keys>, Arc<Mutex<Vec<String>>>) {
 }
 
 #[test]
-fn a_key_that_is_not_serialised_is_not_said_to_be_gone() {
+fn a_key_that_stays_is_not_said_to_be_gone() {
     for (keys, deleted_keys, reply) in [
         (&["none"][..], "", "+NOKEY\r\n".to_owned()),
         (&["small"], "small", "+OK\r\n".to_owned()),
         (&["large"], "", format!("-{TOO_LARGE}\r\n")),
         (&["odd"], "", format!("-{TOO_LARGE}\r\n")),
+        (&["stuck"], "", format!("-{BUSY}\r\n")),
         (&["none", "large"], "", format!("-{TOO_LARGE}\r\n")),
         (&["large", "small", "none"], "small", format!("-{TOO_LARGE}\r\n")),
     ] {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{fs, io};
 
-use respool_testkit::{Address, Client, RedisServer, Respool, TempDir, wait_until};
+use respool_testkit::{Act, Address, Client, FakeBackend, Gate, RedisServer, Respool, TempDir, wait_until};
 
 /// A server whose clients may use DEBUG, and so SCRIPT DEBUG.
 struct Server {
@@ -242,6 +242,36 @@ fn transactions_wait_for_a_debugger() -> io::Result<()> {
     assert_eq!(client.ask("c")?, ENDED);
     assert_eq!(other.reply()?, b"*1\r\n+OK\r\n");
     assert_eq!(other.ask("GET n")?, "$2\r\n10\r\n");
+    Ok(())
+}
+
+/// Keys that another server has acknowledged meanwhile are deleted behind the session, and those that its script has changed are sent again.
+#[test]
+fn keys_on_their_way_wait_for_a_debugger() -> io::Result<()> {
+    let server = server()?;
+    let gate = Gate::new();
+    let held = gate.clone();
+    let target = FakeBackend::start(move |request| match &*request.command() {
+        "RESTORE" => Act::Hold(held.clone()),
+        _ => Act::Usual,
+    })?;
+    let Address::Tcp(address) = target.address() else { unreachable!("it listens for TCP") };
+    let (mut mover, mut client, mut other) = (server.client()?, server.client()?, server.client()?);
+    other.ask("MSET kept 1 n 5")?;
+    let port = address.port().to_string();
+    mover.send_command(&["MIGRATE", "127.0.0.1", &port, "", "0", "20000", "KEYS", "kept", "n"])?;
+    target.wait_for(b"kept")?;
+    debug(&mut client, "SYNC", COUNTS)?;
+    assert!(client.ask("s")?.contains("+<reply> 6\r\n"));
+    gate.open();
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(mover.take_arrived()?.is_empty(), "the keys are still here");
+    assert!(client.ask("r exists kept n")?.contains("+<reply> 2\r\n"));
+    assert_eq!(client.ask("c")?, ENDED);
+    assert_eq!(mover.reply()?, b"+OK\r\n");
+    assert_eq!(other.ask("EXISTS kept n")?, ":0\r\n");
+    let restored = target.received().iter().filter(|request| request.command() == "RESTORE").count();
+    assert_eq!(restored, 3, "one has changed meanwhile");
     Ok(())
 }
 

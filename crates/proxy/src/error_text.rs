@@ -320,6 +320,10 @@ pub(crate) const DEBUG_NOT_ALLOWED: &str = "ERR DEBUG command not allowed. If th
 pub(crate) const SCRIPT_DEBUG_NOT_ALLOWED: &str = "ERR SCRIPT DEBUG is allowed where DEBUG is, and enable-debug-command does not allow it: \
      a debugger may hold up all clients";
 
+/// `EVAL` within MULTI of a client that debugs.
+pub(crate) const NO_DEBUGGING_IN_MULTI: &str =
+    "ERR a script cannot be debugged within MULTI; SCRIPT DEBUG NO ends debugging";
+
 /// `DEBUG` about all keys where engines share them.
 pub(crate) const DEBUG_OF_ONE_ENGINE: &str =
     "ERR this subcommand of DEBUG is about the keys of one engine, and this server has several (engine_threads)";

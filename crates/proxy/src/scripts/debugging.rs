@@ -67,13 +67,10 @@ enum Said<'a> {
     Nothing,
 }
 
-/// A request of a client that debugs, none of whose scripts is under way. `None`: it is done as any other.
+/// A request of a client that debugs, none of whose scripts is under way. `None`: it is done as any other. No script is queued meanwhile:
+/// see `refuse_to_queue`.
 pub(crate) fn ask_debugging(side: &mut impl EngineCalls, call: Call<'_>) -> Option<Flow> {
     let env = side.env();
-    let session = env.clients.sessions.at(call.index)?;
-    if session.flags.has(SessionFlags::QUEUEING) || session.is_amid_exec_reply() {
-        return None;
-    }
     match call.row.command {
         Command::Scripting(S::Eval | S::EvalRo) => Some(begin(side, call)),
         Command::Scripting(S::Evalsha | S::EvalshaRo) => Some(env.refuse(call.index, BY_HASH)),
@@ -125,12 +122,8 @@ fn begin(side: &mut impl EngineCalls, call: Call<'_>) -> Flow {
     };
     let mut own = match own {
         Ok(own) => own,
-        Err(why) => {
-            // As when redis-server cannot fork.
-            let session = env.clients.sessions.at_mut(index);
-            session.into_iter().for_each(|session| session.flags.remove(SessionFlags::DEBUGS));
-            return env.refuse(index, format!("ERR can't run EVAL in debugging mode: {why}").as_str());
-        }
+        // It debugs still: who tries again must not run the script among the real keys.
+        Err(why) => return env.refuse(index, format!("ERR can't run EVAL in debugging mode: {why}").as_str()),
     };
     env.show_script(index, row, request.args);
     if let Some(engine) = own.as_deref_mut().or(env.engine.as_mut()) {

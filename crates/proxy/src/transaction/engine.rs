@@ -1,11 +1,12 @@
 //! What transactions ask of the engine in this process: watched keys, and room for what they add.
 
 use crate::env::Env;
+use crate::error_text;
 use crate::ids::{ClientId, ClientNumber};
 use crate::interfaces::engine_calls::EngineCalls;
 use crate::interfaces::engine_changes::EngineChanges;
 use crate::session::{Flow, PauseReasons, SessionFlags};
-use respool_command::{Command, Execute, Flags, Row, TransactionsCommand, text as texts};
+use respool_command::{Command, Execute, Flags, Row, ScriptingCommand as S, TransactionsCommand, text as texts};
 use respool_wire::Args;
 
 /// WATCH, for the engine in this process.
@@ -45,8 +46,13 @@ fn has_watched_in_vain(side: &mut impl EngineCalls, index: ClientId) -> Option<b
 
 /// Checks memory before a request is queued. `Some`: the engine has no room for it, as Redis checks before it queues any command. A command
 /// that no transaction may have is refused for that reason first, and UNWATCH gives room back. Clients hear of what has made
-/// room.
+/// room. A script that its client wants to debug is refused too: it would run as any other, among the real keys.
 pub(crate) fn refuse_to_queue(side: &mut impl EngineCalls, index: ClientId, row: &Row) -> Option<Flow> {
+    let env = side.env();
+    let is_script = matches!(row.command, Command::Scripting(S::Eval | S::EvalRo | S::Evalsha | S::EvalshaRo));
+    if is_script && env.clients.sessions.at(index)?.flags.has(SessionFlags::DEBUGS) {
+        return Some(env.refuse_unread(index, error_text::NO_DEBUGGING_IN_MULTI));
+    }
     let needs_room =
         !row.flags.has(Flags::NO_MULTI) && row.command != Command::Transactions(TransactionsCommand::Unwatch);
     if side.env().engine.is_none() || !needs_room {

@@ -109,7 +109,11 @@ fn copies_for_debuggers_are_bounded_and_go_with_their_clients() -> io::Result<()
     }
     let mut third = server.client()?;
     assert!(debug(&mut third, "YES", "return 1")?.starts_with("-ERR can't run EVAL in debugging mode: "));
-    assert_eq!(third.command(&["EVAL", "return 1", "0"])?, b":1\r\n", "it debugs no more");
+    // It debugs still: the script does not run among the real keys.
+    assert!(third.command(&["EVAL", COUNTS, "0"])?.starts_with(b"-ERR can't run EVAL in debugging mode: "));
+    assert_eq!(third.ask("EXISTS n")?, ":0\r\n");
+    assert_eq!(third.ask("SCRIPT DEBUG NO")?, "+OK\r\n");
+    assert_eq!(third.command(&["EVAL", "return 1", "0"])?, b":1\r\n");
     drop(clients);
     wait_until("there is room for another copy", Duration::from_secs(10), || {
         Ok(debug(&mut server.client()?, "YES", "return 1")?.contains("Stopped at 1"))
@@ -137,11 +141,18 @@ fn debugging_is_neither_by_hash_nor_in_a_transaction() -> io::Result<()> {
     client.ask("SCRIPT DEBUG YES")?;
     let by_hash = client.ask("EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0")?;
     assert_eq!(by_hash, "-ERR Please use EVAL instead of EVALSHA for debugging\r\n");
+    for name in ["EVAL", "EVALSHA"] {
+        client.ask("MULTI")?;
+        client.ask("SET m 1")?;
+        let refused = client.command(&[name, COUNTS, "0"])?;
+        assert!(refused.starts_with(b"-ERR a script cannot be debugged within MULTI"), "{}", refused.escape_ascii());
+        assert!(client.ask("EXEC")?.starts_with("-EXECABORT "), "it does not run among the real keys");
+    }
+    assert_eq!(client.ask("EXISTS n m")?, ":0\r\n");
+    client.ask("SCRIPT DEBUG NO")?;
     client.ask("MULTI")?;
     client.command(&["EVAL", "return 1", "0"])?;
     assert_eq!(client.ask("EXEC")?, "*1\r\n:1\r\n");
-    client.ask("SCRIPT DEBUG NO")?;
-    assert_eq!(client.command(&["EVAL", "return 1", "0"])?, b":1\r\n");
     Ok(())
 }
 

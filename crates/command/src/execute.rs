@@ -85,8 +85,8 @@ pub trait Execute {
     }
 
     /// Another node with the same keys, for a debugger whose changes no other client is to see. It has its own time and its own limits, and
-    /// nothing of what clients have at this one. With it, how many bytes were copied. `Err`: there is none, and why.
-    fn copy_for_debugging(&self, _now: Millis) -> Result<(Self, usize), &'static str>
+    /// nothing of what clients have at this one. `Err`: there is none, and why.
+    fn copy_for_debugging(&self, _now: Millis) -> Result<Self, &'static str>
     where
         Self: Sized,
     {

@@ -415,10 +415,14 @@ impl Execute for Engine {
     }
 
     #[cfg(feature = "scripting")]
-    fn copy_for_debugging(&self, now: Millis) -> Result<(Self, usize), &'static str> {
+    fn copy_for_debugging(&self, now: Millis) -> Result<Self, &'static str> {
         let bytes = self.used_bytes();
         if bytes > limits::DEBUGGER_COPY_BYTES_MAX {
             return Err("the keys take more memory than may be copied; SCRIPT DEBUG SYNC needs no copy");
+        }
+        let keys: usize = (0..self.databases()).map(|database| self.keyspace_size(database).keys).sum();
+        if keys > limits::DEBUGGER_COPY_KEYS_MAX {
+            return Err("there are more keys than may be copied; SCRIPT DEBUG SYNC needs no copy");
         }
         // What its script adds is memory of this process beside that of the keys, and nothing makes room for it.
         let room = (bytes + limits::DEBUGGER_COPY_BYTES_ADDED) as u64;
@@ -436,7 +440,7 @@ impl Execute for Engine {
         let now = i64::try_from(now.0).unwrap_or(i64::MAX);
         copy.keyspace.heap.now = now;
         self.keyspace.copy_to(&mut copy.keyspace, now).map_err(|_| "a key cannot be copied")?;
-        Ok((copy, bytes))
+        Ok(copy)
     }
 
     fn poll_ready(&mut self, now: Millis, reply: &mut Vec<u8>) -> Option<WaitId> {

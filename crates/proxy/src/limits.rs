@@ -513,8 +513,12 @@ pub const CLIENT_MEMORY_INTERVAL_US: u64 = 50_000;
 /// Clients of one worker that may debug scripts among copies of all keys at the same time: each copy takes as much memory as the keys.
 pub(crate) const DEBUGGER_COPIES_MAX: usize = 2;
 
-/// Bytes that are copied for debuggers in a second, on average, by one worker: a store of 64 MB once in eight seconds.
-pub const DEBUGGER_COPIED_BYTES_PER_S: u64 = 8 << 20;
+/// Microseconds that copying all keys for a debugger may take without any consequence: little more than other requests may.
+pub const DEBUGGER_COPY_QUICK_US: u64 = 20_000;
+
+/// How many times as long as it took beyond that no keys are copied by the same worker: about a twentieth of its time goes into large copies, whether
+/// it is bytes or keys that take it.
+pub const DEBUGGER_COPY_PAUSES: u64 = 20;
 
 /// How long a script runs with a debugger whose client has closed its side, in microseconds, before that counts as having left. A client that has
 /// only said all that it will is owed what comes of it.

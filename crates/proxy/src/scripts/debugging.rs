@@ -16,7 +16,7 @@ use crate::ids::{ClientHandle, ClientId};
 use crate::interfaces::call::Call;
 use crate::interfaces::engine_calls::{EngineCall, EngineCalls};
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::limits::{DEBUGGER_COPIED_BYTES_PER_S, DEBUGGER_COPIES_MAX, DEBUGGER_HUNG_UP_US};
+use crate::limits::{DEBUGGER_COPIES_MAX, DEBUGGER_COPY_PAUSES, DEBUGGER_COPY_QUICK_US, DEBUGGER_HUNG_UP_US};
 use crate::session::{Flow, Session, SessionFlags};
 use crate::workers::late_scripts::Debugging;
 use respool_command::{
@@ -132,7 +132,8 @@ fn begin(side: &mut impl EngineCalls, call: Call<'_>) -> Flow {
     step(side, Debugging { client, id, row, database, own, asker: None, runs_since_us: 0 }, Said::Eval(request.args))
 }
 
-/// An engine with copies of all keys. Making it takes time of all clients: one that was large is followed by none for a while.
+/// An engine with copies of all keys. Making it takes time of all clients: one that took long is followed by none for a while, whatever came of
+/// it.
 fn copy<E: Execute>(env: &mut Env<E>) -> Result<E, &'static str> {
     if env.debuggers.copies() >= DEBUGGER_COPIES_MAX {
         return Err("as many clients debug as may");
@@ -142,10 +143,13 @@ fn copy<E: Execute>(env: &mut Env<E>) -> Result<E, &'static str> {
         return Err("the keys have just been copied for another session; try again in a few seconds");
     }
     let engine = env.engine.as_ref().ok_or("there is no engine")?;
-    let (copy, bytes) = engine.copy_for_debugging(now)?;
-    let made_us = env.shared.hooks.monotonic_us().unwrap_or(now_us);
-    env.debuggers.copies_from_us = made_us + bytes as u64 * 1_000_000 / DEBUGGER_COPIED_BYTES_PER_S;
-    Ok(copy)
+    let clock_us = || env.shared.hooks.monotonic_us().unwrap_or(now_us);
+    let begun_us = clock_us();
+    let copied = engine.copy_for_debugging(now);
+    let ended_us = clock_us();
+    let long_us = ended_us.saturating_sub(begun_us + DEBUGGER_COPY_QUICK_US);
+    env.debuggers.copies_from_us = ended_us + long_us * DEBUGGER_COPY_PAUSES;
+    copied
 }
 
 /// Lets a script run until it stops, and tells its client if that waits. What has left is told nothing, and its script stops nowhere.

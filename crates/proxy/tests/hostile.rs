@@ -16,6 +16,8 @@ mod classes;
 mod clocks;
 #[path = "hostile/costs.rs"]
 mod costs;
+#[path = "hostile/debuggers.rs"]
+mod debuggers;
 #[path = "hostile/dials.rs"]
 mod dials;
 #[path = "hostile/doubt.rs"]

@@ -312,7 +312,8 @@ fn plain_functions(lua: &Lua, redis: &Table, exchange: &Rc<Exchange>, effort: &R
     let breakpoint = lua.create_function(move |_, _: MultiValue| Ok(stops::breakpoint(&of_debugger)))?;
     redis.raw_set("breakpoint", breakpoint)?;
     let (of_debugger, of_call) = (Rc::clone(exchange), Rc::clone(effort));
-    let debug = lua.create_function(move |_, values: MultiValue| of_call.copy(stops::debug(&of_debugger, &values)))?;
+    let debug =
+        lua.create_function(move |lua, values: MultiValue| of_call.copy(stops::debug(lua, &of_debugger, &values)))?;
     redis.raw_set("debug", debug)
 }
 

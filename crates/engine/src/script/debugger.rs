@@ -3,6 +3,7 @@
 //! The words are those of Redis's debugger, which programs read. It knows nothing of the interpreter: see `stops.rs` for that.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use respool_wire::{Args, Encoder};
 
@@ -138,10 +139,15 @@ impl Debugger {
         self.said_bytes > DEBUGGER_LOG_BYTES_MAX
     }
 
+    /// Whether what is said is kept for a client.
+    pub(super) fn takes_more(&self) -> bool {
+        !self.is_full() && !self.is_deserted
+    }
+
     /// Says one line. What is too much is left out, which the last line tells.
     pub(super) fn say(&mut self, line: impl Into<Vec<u8>>) {
         let mut line = line.into();
-        if self.is_full() || self.is_deserted {
+        if !self.takes_more() {
             return;
         }
         self.said_bytes += line.len() + size_of::<Vec<u8>>();
@@ -225,12 +231,19 @@ impl Debugger {
         self.say([format!("{mark}{number:<3} ").as_bytes(), text].concat());
     }
 
+    /// The lines around one, as far as there are any.
+    fn around(&self, line: i64, context: i64) -> RangeInclusive<usize> {
+        let place = |number: i64| usize::try_from(number).unwrap_or(0);
+        let (first, last) = (line.saturating_sub(context), line.saturating_add(context));
+        place(first).max(1)..=place(last).min(self.lines())
+    }
+
     fn list(&mut self, around: i64, context: i64) {
-        let (first, last) = (around.saturating_sub(context).max(1), around.saturating_add(context));
-        for number in 1..=self.lines() {
-            if (first..=last).contains(&(number as i64)) && !self.is_full() {
-                self.say_line(number);
+        for number in self.around(around, context) {
+            if self.is_full() {
+                return;
             }
+            self.say_line(number);
         }
     }
 
@@ -472,6 +485,31 @@ mod tests {
         assert!(out.len() <= DEBUGGER_LOG_BYTES_MAX + 1024 && out.ends_with(b"more than can be shown.\r\n"));
         debugger.say("again");
         assert_eq!(debugger.said, [b"again"]);
+    }
+
+    /// Whatever a client asks for, no line is looked at that is not shown: it may ask a million times in one request.
+    #[test]
+    fn a_list_looks_at_no_line_besides_its_own() {
+        let mut debugger = Debugger::new(&[&[b'\n'; 1 << 20][..], b"return 1"].concat());
+        let lines = debugger.lines();
+        for (line, context, listed) in [
+            (1, 1, 1..=2),
+            (7, 0, 7..=7),
+            (lines as i64, 5, lines - 5..=lines),
+            (1, 1_000_000, 1..=1_000_001),
+            (i64::MAX, i64::MAX, 1..=lines),
+        ] {
+            assert_eq!(debugger.around(line, context), listed, "{line} {context}");
+        }
+        assert!(
+            [(999_999_999, 1), (-5, 1), (1, -1)]
+                .into_iter()
+                .all(|(line, context)| debugger.around(line, context).is_empty())
+        );
+        let words: respool_wire::ArgsBuf = std::iter::once("b").chain(std::iter::repeat_n("1", 100_000)).collect();
+        debugger.set_breakpoints(words.as_args());
+        assert_eq!(debugger.breakpoints, [1]);
+        assert!(debugger.is_full());
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! The call has the variables of its function, the hook says which lines begin: each of them exactly where a debugger of Lua's would.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use mlua::{Function, Lua, MultiValue, Result, Table, Value};
@@ -250,9 +250,10 @@ impl Stops<'_> {
     fn print_all(&self, thread: usize) {
         let variables = self.frames.borrow().variables(thread).next().flatten();
         let (names, values) = variables.unwrap_or_default();
+        let mut shower = self.shower();
         for (place, name) in names.iter().enumerate() {
             let head = [b"<value> ", &name[..], b" = "].concat();
-            self.say_value(&head, values.get(place).unwrap_or(&Value::Nil));
+            self.say_shown(&mut shower, &head, values.get(place).unwrap_or(&Value::Nil));
         }
         if names.is_empty() {
             self.with(|debugger| debugger.say("No local variables in the current context."));
@@ -260,8 +261,17 @@ impl Stops<'_> {
     }
 
     fn say_value(&self, head: &[u8], value: &Value) {
-        let bytes_max = self.with(|debugger| if debugger.is_full() { 0 } else { debugger.value_bytes() });
-        let shower = Shower { bytes_max, real: Some(&self.real) };
+        self.say_shown(&mut self.shower(), head, value);
+    }
+
+    fn shower(&self) -> Shower<'_> {
+        Shower::new(self.with(|debugger| debugger.value_bytes()), Some(&self.real))
+    }
+
+    fn say_shown(&self, shower: &mut Shower<'_>, head: &[u8], value: &Value) {
+        if !self.with(|debugger| debugger.takes_more()) {
+            return;
+        }
         let mut line = head.to_vec();
         shower.show(&mut line, value, 0);
         self.with(|debugger| debugger.say_value(line));
@@ -317,19 +327,19 @@ impl Stops<'_> {
     }
 }
 
-/// `redis.debug`: shows values. Gives how many bytes that has taken.
-pub(super) fn debug(exchange: &Exchange, values: &MultiValue) -> usize {
+/// `redis.debug`: shows values. Gives how many bytes have been looked at for that, at most: a table's free places are among them.
+pub(super) fn debug(lua: &Lua, exchange: &Exchange, values: &MultiValue) -> usize {
     let mut debugger = exchange.debugger.borrow_mut();
-    let Some(debugger) = debugger.as_mut().filter(|debugger| !debugger.is_full()) else { return 0 };
+    let Some(debugger) = debugger.as_mut().filter(|debugger| debugger.takes_more()) else { return 0 };
     let mut line = format!("<debug> line {}: ", debugger.line).into_bytes();
-    let shower = Shower { bytes_max: DEBUGGER_VALUE_BYTES_MAX, real: None };
+    let mut shower = Shower::new(DEBUGGER_VALUE_BYTES_MAX, None);
     for (place, value) in values.iter().enumerate() {
         if place > 0 {
             line.extend(b", ");
         }
         shower.show(&mut line, value, 0);
     }
-    let bytes = line.len();
+    let bytes = line.len() + if shower.shown.is_empty() { 0 } else { lua.used_memory() };
     debugger.say(line);
     bytes
 }
@@ -383,16 +393,23 @@ fn depth(lua: &Lua, near: usize) -> usize {
     high
 }
 
-/// Writes values down as they are shown.
+/// Writes values down as they are shown. What goes through a table walks all its free places too, so each table is gone through once for
+/// each depth at which it is shown, however often it is named.
 struct Shower<'t> {
-    /// Little more than so many bytes are written.
+    /// Little more than so many bytes are written of each value.
     bytes_max: usize,
     /// The tables that are shown for others: see [`Stops::real`].
     real: Option<&'t Table>,
+    /// What has been written of tables, by what they are and how deep.
+    shown: BTreeMap<(usize, usize), Rc<[u8]>>,
 }
 
-impl Shower<'_> {
-    fn show(&self, out: &mut Vec<u8>, value: &Value, depth: usize) {
+impl<'t> Shower<'t> {
+    fn new(bytes_max: usize, real: Option<&'t Table>) -> Self {
+        Self { bytes_max, real, shown: BTreeMap::new() }
+    }
+
+    fn show(&mut self, out: &mut Vec<u8>, value: &Value, depth: usize) {
         if out.len() > self.bytes_max {
             return;
         }
@@ -421,12 +438,25 @@ impl Shower<'_> {
         }
     }
 
+    fn show_table(&mut self, out: &mut Vec<u8>, table: &Table, depth: usize) {
+        let place = (table.to_pointer() as usize, depth);
+        let shown = match self.shown.get(&place) {
+            Some(shown) => Rc::clone(shown),
+            None => {
+                let shown: Rc<[u8]> = self.of_table(table, depth).into();
+                self.shown.insert(place, Rc::clone(&shown));
+                shown
+            }
+        };
+        out.extend_from_slice(&shown);
+    }
+
     /// As a list if its keys are those of one, in the order in which they come.
-    fn show_table(&self, out: &mut Vec<u8>, table: &Table, depth: usize) {
-        out.push(b'{');
+    fn of_table(&mut self, table: &Table, depth: usize) -> Vec<u8> {
+        let mut out = vec![b'{'];
         let is_list = is_list(table);
         for (place, pair) in table.pairs::<Value, Value>().enumerate() {
-            let Ok((key, value)) = pair else { return };
+            let Ok((key, value)) = pair else { return out };
             if out.len() > self.bytes_max {
                 break;
             }
@@ -435,12 +465,15 @@ impl Shower<'_> {
             }
             if !is_list {
                 out.push(b'[');
-                self.show(out, &key, depth);
+                self.show(&mut out, &key, depth);
                 out.extend(b"]=");
             }
-            self.show(out, &value, depth);
+            self.show(&mut out, &value, depth);
         }
         out.push(b'}');
+        // Nothing behind that is shown, wherever the table is.
+        out.truncate(self.bytes_max + 1);
+        out
     }
 }
 
@@ -475,7 +508,22 @@ fn short_number(number: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::short_number;
+    use super::{Shower, short_number};
+    use mlua::{Lua, Table};
+
+    /// A table is gone through once, however often it is named: its places may be many, and free.
+    #[test]
+    fn a_table_is_gone_through_once_for_each_depth() {
+        let lua = Lua::new();
+        let make = "local e = {} for i = 1, 1e5 do e[i] = i end for i = 1, 1e5 do e[i] = nil end\n\
+            local t = {} for i = 1, 1e4 do t[i] = e end t[#t + 1] = {e, {e}} return t";
+        let table: Table = lua.load(make).eval().expect("it runs");
+        let mut shower = Shower::new(1 << 20, None);
+        let mut out = Vec::new();
+        shower.show(&mut out, &mlua::Value::Table(table), 0);
+        assert_eq!(out, format!("{{{}{{{{}}; {{{{}}}}}}}}", "{}; ".repeat(10_000)).into_bytes());
+        assert_eq!(shower.shown.len(), 6, "four tables, one of them at three depths");
+    }
 
     #[test]
     fn numbers_have_six_digits() {

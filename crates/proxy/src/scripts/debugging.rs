@@ -191,7 +191,15 @@ fn step<C: EngineCalls>(side: &mut C, mut debugging: Debugging<C::Engine>, said:
         Some(Outcome::Stopped) => {
             tell(env);
             env.debuggers.all.push(debugging);
-            if is_there { env.keep_room(client.index, Flow::Next) } else { Flow::Stop }
+            if !is_there {
+                return Flow::Stop;
+            }
+            _ = env.keep_room(client.index, Flow::Next);
+            if is_asked {
+                // Others have a turn behind each command, however many are sent at once.
+                env.end_slice(client.index);
+            }
+            Flow::Pause
         }
         Some(Outcome::Unfinished) => {
             let place = |env: &mut Env<C::Engine>| env.clients.expect_behind_barrier(client.index);

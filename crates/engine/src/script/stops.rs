@@ -34,6 +34,9 @@ const EVAL_NAME: &[u8] = b"@ldb_eval";
 /// Functions that are looked at to find out how deep calls are nested, for each step that it counts.
 const LEVELS_PER_STEP: usize = 4;
 
+/// Pairs of variables that are held at a place, for each step that it counts.
+const HELD_PAIRS_PER_STEP: usize = 8;
+
 /// The functions of a script that are under way, and their variables.
 #[derive(Default)]
 pub(super) struct Frames {
@@ -148,10 +151,7 @@ impl Stops<'_> {
         if !self.with(|debugger| debugger.is_watching()) {
             return Ok(());
         }
-        let depth = self.frames.borrow_mut().enter(lua, variables)?;
-        // Calls in place of those that have returned count as nested, and are not looked at.
-        self.effort.note_steps(depth.min(DEBUGGER_FRAMES_MAX) / LEVELS_PER_STEP);
-        self.effort.step()?;
+        self.enter(lua, variables)?;
         while let Some(line) = self.with(Debugger::next_begun) {
             if self.with(|debugger| debugger.stops_at(line)) {
                 self.with(|debugger| debugger.is_stopped = true);
@@ -161,6 +161,17 @@ impl Stops<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Notes where the script is.
+    fn enter(&self, lua: &Lua, variables: Function) -> Result<()> {
+        let held = usize::from(variables.info().num_upvalues);
+        let depth = self.frames.borrow_mut().enter(lua, variables)?;
+        // Calls in place of those that have returned count as nested, and are not looked at. Each variable that is held is looked for among
+        // all of them.
+        let of_depth = depth.min(DEBUGGER_FRAMES_MAX) / LEVELS_PER_STEP;
+        self.effort.note_steps(of_depth + held * held / HELD_PAIRS_PER_STEP);
+        self.effort.step()
     }
 
     fn with<T: Default>(&self, change: impl FnOnce(&mut Debugger) -> T) -> T {

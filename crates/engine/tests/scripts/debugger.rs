@@ -440,6 +440,36 @@ fn deep_recursion_is_debugged_as_it_runs_without() {
     assert!(outcome == Outcome::Done && reply.ends_with(b":9000\r\n"), "{}", shown(&reply));
 }
 
+/// Each variable in scope is work at each line: others are served more often.
+#[test]
+fn many_variables_at_a_line_are_counted() {
+    let slices = |variables: usize| {
+        let locals: String = (0..variables).map(|number| format!("local v{number} = {number}\n")).collect();
+        let script = format!("{locals}for i = 1, 1000 do\n KEYS[1] = i\nend\nreturn 7");
+        let mut debuggee = Debuggee::with(EngineConfig::default());
+        debuggee.must_stop(&script, &["0"]);
+        debuggee.session.has_waited = true;
+        let eval: ArgsBuf = ["EVAL"].into_iter().collect();
+        let row = resolve(eval.as_args()).expect("it has a row");
+        let mut words: ArgsBuf = ["c"].into_iter().collect();
+        let mut slices = 0;
+        loop {
+            let mut reply = Vec::new();
+            let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
+            match debuggee.engine.execute(row, words.as_args(), &mut debuggee.session, &mut encoder) {
+                Outcome::Unfinished => slices += 1,
+                outcome => {
+                    assert!(outcome == Outcome::Done && reply.ends_with(b":7\r\n"), "{}", shown(&reply));
+                    return slices;
+                }
+            }
+            words = ArgsBuf::default();
+        }
+    };
+    let (few, many) = (slices(1), slices(150));
+    assert!(few <= 3 && many >= 20, "{few} {many}");
+}
+
 /// Many coroutines, each of which is left in a function.
 #[test]
 fn coroutines_without_number_are_debugged_in_bounded_memory() {

@@ -27,8 +27,10 @@ const REGISTERS_MAX: u8 = 250;
 const REGISTERS_OF_CALL: u8 = 2;
 /// Variables that one function may hold, and may have in scope.
 const HELD_MAX: usize = 200;
-/// What a jump may span, and how many functions and constants there may be.
-const OPERAND_MAX: usize = 1 << 17;
+/// How many functions and constants there may be; a jump spans half as many instructions, forward or back.
+const OPERANDS: usize = 1 << 18;
+/// What stands for a jump that leads to the next instruction.
+const NO_SPAN: usize = OPERANDS / 2 - 1;
 
 const MOVE: u32 = 0;
 const LOADK: u32 = 1;
@@ -251,7 +253,7 @@ fn with_bx(opcode: u32, a: u32, bx: usize) -> u32 {
 
 /// Where a jump at `pc` leads.
 fn target(instruction: u32, pc: usize) -> Option<usize> {
-    (pc + 1 + (instruction >> 14) as usize).checked_sub(OPERAND_MAX - 1)
+    (pc + 1 + (instruction >> 14) as usize).checked_sub(NO_SPAN)
 }
 
 struct Rewriter<'n> {
@@ -344,7 +346,7 @@ impl Rewriter<'_> {
         }
         starts.push(code.len());
         self.words += code.len();
-        if code.len().max(name).max(function.functions.len() + calls) >= OPERAND_MAX {
+        if name.max(function.functions.len() + calls) >= OPERANDS {
             return None;
         }
         self.places.locals.push(function.locals.iter().map(Variable::of).collect());
@@ -408,7 +410,7 @@ fn move_jumps(function: &Function<'_>, rewritten: &mut Rewritten) -> Option<()> 
         if is_instruction[pc] && is_jump(*instruction) {
             let own = starts[pc + 1] - 1;
             let to = starts.get(target(*instruction, pc)?)?;
-            let span = (to + OPERAND_MAX - 1).checked_sub(own + 1)?;
+            let span = (to + NO_SPAN).checked_sub(own + 1).filter(|span| *span < OPERANDS)?;
             code[own] = with_bx(opcode(*instruction), a(*instruction), span);
         }
     }

@@ -416,6 +416,28 @@ fn a_script_that_is_too_large_for_a_debugger_does_not_run() {
     assert_eq!(debuggee.say(&["s"]).0, Outcome::Stopped);
     let name = names.split(',').nth(199).expect("there are so many");
     assert!(shown(&debuggee.say(&["p", name]).1).contains("+<value> nil"));
+    // Many lines with and without variables; a jump over more than it may span.
+    let few: String = (0..30).map(|number| format!("local v{number} = {number}\n")).collect();
+    let lines = |count: usize| "KEYS[1]=1\n".repeat(count);
+    for (script, refused) in [
+        (format!("{few}{}return v29", lines(10_000)), None),
+        (format!("{}return 29", lines(40_000)), None),
+        (format!("while KEYS[1] do\n{}end\nreturn 29", lines(15_000)), None),
+        (format!("while KEYS[1] do\n{}end\nreturn 29", lines(30_000)), Some(too_long)),
+    ] {
+        let mut debuggee = Debuggee::with(EngineConfig::default());
+        let (outcome, reply) = debuggee.eval(&script, &["0"]);
+        if let Some(refused) = refused {
+            assert!(outcome == Outcome::Done && shown(&reply).ends_with(refused), "{}", shown(&reply));
+            continue;
+        }
+        assert_eq!(outcome, Outcome::Stopped, "{}", shown(&reply));
+        let mut said = (outcome, reply);
+        while said.0 == Outcome::Stopped {
+            said = debuggee.say(&["c"]);
+        }
+        assert!(said.1.ends_with(b":29\r\n"), "{}", shown(&said.1));
+    }
     let blocks = format!("{}local b = 5\nreturn b", "do local a end\n".repeat(30_000));
     debuggee = Debuggee::new();
     debuggee.must_stop(&blocks, &["0"]);

@@ -37,6 +37,11 @@ const LEVELS_PER_STEP: usize = 4;
 /// Pairs of variables that are held at a place, for each step that it counts.
 const HELD_PAIRS_PER_STEP: usize = 8;
 
+/// Calls that Lua nests before it says for the first time that they are too many.
+const CALLS_ONCE_TOO_DEEP: usize = 16_384;
+/// Calls that are too many in any case: Lua's bound is 20,000, of which some are the debugger's.
+const CALLS_TOO_DEEP: usize = 19_900;
+
 /// The functions of a script that are under way, and their variables.
 #[derive(Default)]
 pub(super) struct Frames {
@@ -151,7 +156,10 @@ impl Stops<'_> {
         if !self.with(|debugger| debugger.is_watching()) {
             return Ok(());
         }
-        self.enter(lua, variables)?;
+        match self.enter(lua, variables) {
+            Err(error) if is_out_of_stack(&error) && self.exchange.ended.get().is_none() => return out_of_stack(lua),
+            entered => entered?,
+        }
         while let Some(line) = self.with(Debugger::next_begun) {
             if self.with(|debugger| debugger.stops_at(line)) {
                 self.with(|debugger| debugger.is_stopped = true);
@@ -336,6 +344,20 @@ impl Stops<'_> {
         self.with(|debugger| debugger.is_stepping = false);
         answered.map(|_: Answered| ())
     }
+}
+
+/// Calls are nested too deep for what is done at a place. Lua says so once at 16,384 calls and goes on to 20,000 behind that:
+/// there the place is passed over. At the end it would go on as well, where the script gets the error without a debugger.
+fn out_of_stack(lua: &Lua) -> Result<()> {
+    match depth(lua, CALLS_ONCE_TOO_DEEP) < CALLS_TOO_DEEP {
+        true => Ok(()),
+        false => Err(raise::fail(lua, "stack overflow")),
+    }
+}
+
+/// Whether calls are nested too deep for one more.
+fn is_out_of_stack(error: &mlua::Error) -> bool {
+    matches!(error, mlua::Error::StackError) || vm::why(error).starts_with(b"stack overflow")
 }
 
 /// `redis.debug`: shows values. Gives how many bytes have been looked at for that, at most: a table's free places are among them.

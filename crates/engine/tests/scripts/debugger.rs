@@ -462,6 +462,34 @@ fn deep_recursion_is_debugged_as_it_runs_without() {
     assert!(outcome == Outcome::Done && reply.ends_with(b":9000\r\n"), "{}", shown(&reply));
 }
 
+/// Without a debugger Lua nests some thousands of calls more than there is room for a look; calls without end have the error of the script.
+#[test]
+fn recursion_without_end_has_its_own_error() {
+    let script = |depth: u32| {
+        format!("local function f(n)\n if n == 0 then return 0 end\n return f(n - 1) + 1\nend\nreturn f({depth})")
+    };
+    for depth in [16_300, 16_380, 16_384, 16_400, 17_000, 19_900, 19_980] {
+        let mut debuggee = Debuggee::with(EngineConfig::default());
+        debuggee.must_stop(&script(depth), &["0"]);
+        let (outcome, reply) = debuggee.say(&["c"]);
+        let wanted = format!(":{depth}\r\n");
+        assert!(outcome == Outcome::Done && reply.ends_with(wanted.as_bytes()), "{depth}: {}", shown(&reply));
+    }
+    let mut debuggee = Debuggee::with(EngineConfig::default());
+    debuggee.must_stop(&script(25_000), &["0"]);
+    let (outcome, reply) = debuggee.say(&["c"]);
+    let said = shown(&reply);
+    assert!(outcome == Outcome::Done && said.contains("-ERR user_script:"), "{said}");
+    assert!(said.contains(": stack overflow script: ") && said.contains(", on @user_script:"), "{said}");
+    assert!(!said.contains("traceback") && !said.contains("debugger of"), "{said}");
+    // What catches it goes on.
+    let caught = script(25_000).replace("return f(25000)", "return tostring(pcall(f, 25000))");
+    let mut debuggee = Debuggee::with(EngineConfig::default());
+    debuggee.must_stop(&caught, &["0"]);
+    let (outcome, reply) = debuggee.say(&["c"]);
+    assert!(outcome == Outcome::Done && reply.ends_with(b"$5\r\nfalse\r\n"), "{}", shown(&reply));
+}
+
 /// Each variable in scope is work at each line: others are served more often.
 #[test]
 fn many_variables_at_a_line_are_counted() {

@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use mlua::{Function, Lua, MultiValue, Result, Table, Value};
+use mlua::{Function, Lua, MultiValue, Result, Table, Thread, Value};
 use respool_wire::{Args, ArgsBuf, Encoder};
 
 use super::api::{self, Answered};
@@ -52,7 +52,8 @@ pub(super) struct Frames {
 
 /// The functions of one coroutine, the innermost last.
 struct ThreadFrames {
-    thread: usize,
+    /// Held, so that no later one is taken for it.
+    thread: Thread,
     /// How deep each is in the coroutine.
     depths: VecDeque<usize>,
     /// How many outer ones were forgotten for want of room.
@@ -66,8 +67,10 @@ impl ThreadFrames {
         (self.forgotten + place) % DEBUGGER_FRAMES_MAX + 1
     }
 
-    fn enter(&mut self, depth: usize, variables: Function) -> Result<()> {
-        while self.depths.back().is_some_and(|last| *last >= depth) {
+    /// A function is at a place, which may have taken the place of the one that called it.
+    fn enter(&mut self, depth: usize, is_tail_call: bool, variables: Function) -> Result<()> {
+        let gone = depth - usize::from(is_tail_call);
+        while self.depths.back().is_some_and(|last| *last >= gone) {
             self.depths.pop_back();
             self.variables.raw_set(self.slot(self.depths.len()), Value::Nil)?;
         }
@@ -100,8 +103,8 @@ impl Frames {
 
     /// The coroutine that runs has come to a place. Gives how deep calls are nested.
     fn enter(&mut self, lua: &Lua, variables: Function) -> Result<usize> {
-        let thread = thread(lua);
-        match self.threads.iter().position(|known| known.thread == thread) {
+        let thread = lua.current_thread();
+        match self.threads.iter().position(|known| known.thread.to_pointer() == thread.to_pointer()) {
             Some(place) => self.threads[place..].rotate_left(1),
             None => {
                 if self.threads.len() == DEBUGGER_THREADS_MAX {
@@ -113,13 +116,15 @@ impl Frames {
         }
         let Some(frames) = self.threads.last_mut() else { return Ok(0) };
         let depth = depth(lua, frames.depths.back().copied().unwrap_or(1));
-        frames.enter(depth, variables)?;
+        // The debugger's own function is at level 0, that of the script at 1.
+        let is_tail_call = lua.inspect_stack(2, |frame| frame.source().what == "tail").unwrap_or(false);
+        frames.enter(depth, is_tail_call, variables)?;
         Ok(depth)
     }
 
     /// The names and values of the variables of each function of a coroutine, the innermost first. They are read one by one.
     fn variables(&self, thread: usize) -> impl Iterator<Item = Option<(Vec<Vec<u8>>, MultiValue)>> {
-        let of_thread = self.threads.iter().filter(move |known| known.thread == thread);
+        let of_thread = self.threads.iter().filter(move |known| known.thread.to_pointer() as usize == thread);
         of_thread.flat_map(|known| (0..known.depths.len()).rev().map(|place| known.read(place, &self.places)))
     }
 }

@@ -34,6 +34,8 @@ const ERRORS: &str = "local r = redis.pcall('lpush','a')\nlocal q = redis.pcall(
     local e = redis.error_reply('My err')\nreturn {r,q,e}";
 const TYPES: &str = "local a,b,c,d,e = 1.5,1e20,true,nil,'\\0\\n\\255\"'\nlocal t = {{},{1},{a={}},[3]=1}\nlocal u = {} u.u = u\n\
     local i = 100000000\nlocal v=2^53\nreturn 1";
+const TAILS: &str = "local function g(n)\n  local z = n\n  redis.breakpoint()\n  z = z + 1\n  return z\nend\nlocal function f()\n  \
+    local w = 5\n  return g(w)\nend\nlocal v = f()\nreturn f()";
 const SHADOWS: &str = "local a = 1\nlocal g = function(p, q)\n  local a = p\n  do local a = q; a = a + 1 end\n  local function h()\n    \
     return a + q\n  end\n  return h()\nend\nlocal z = a and g(1, 2) or 3\nlocal s = ''\nfor w in string.gmatch('a b', '%a') do \
     s = s .. w end\nlocal m = {g(1, 2), g(3,\n  4)}\ntable.sort(m, function(x, y)\n  return x < y\nend)\nif not s then return end\n\
@@ -94,6 +96,7 @@ const SESSIONS: &[Session] = &[
         &["0"],
         "e|e redis.call('ping')|e redis.debug(3)|e local x|e a b c|r ping|R PING|E 1|c",
     ),
+    session(TAILS, &["0"], "c|p w|p z|p|t|s|s|p w|s|s"),
     session("return redis.error_reply('ERR x')", &["0"], "s"),
     session("#!lua flags=no-writes\nlocal x = 1\nreturn redis.call('set','a',x)", &["0"], "l|s|s"),
     session("#!lua\n\nlocal x = redis.call('set','a',1)\nreturn x", &["0"], "w|s|s"),
@@ -450,7 +453,7 @@ fn a_script_that_is_too_large_for_a_debugger_does_not_run() {
 #[test]
 fn deep_recursion_is_debugged_as_it_runs_without() {
     let mut debuggee = Debuggee::with(EngineConfig::default());
-    let script = "local function f(n)\n if n == 0 then\n  redis.breakpoint()\n  return 0\n end\n return f(n - 1) + 1\nend\nreturn f(9000)";
+    let script = "local function f(n)\n if n == 0 then\n  redis.breakpoint()\n  return 0\n end\n return f(n - 1) + 1\nend\nlocal sum = f(9000)\nreturn sum";
     debuggee.must_stop(script, &["0"]);
     assert_eq!(debuggee.say(&["c"]).0, Outcome::Stopped);
     let told = shown(&debuggee.say(&["p", "n"]).1);
@@ -518,6 +521,38 @@ fn many_variables_at_a_line_are_counted() {
     };
     let (few, many) = (slices(1), slices(150));
     assert!(few <= 3 && many >= 20, "{few} {many}");
+}
+
+/// What a function held goes with it when another takes its place, as without a debugger; without end, too.
+#[test]
+fn variables_go_with_their_functions() {
+    let script = "local function f(n)\n local s = string.rep('x', 100000) .. n\n if n == 0 then return #s end\n return f(n - 1)\nend\n\
+        return f(5000)";
+    let mut debuggee = Debuggee::with(EngineConfig::default());
+    debuggee.must_stop(script, &["0"]);
+    let mut said = debuggee.say(&["c"]);
+    while said.0 == Outcome::Stopped {
+        said = debuggee.say(&["c"]);
+    }
+    assert!(said.1.ends_with(b":100001\r\n"), "{}", shown(&said.1));
+}
+
+/// A coroutine may be where one was before that has ended.
+#[test]
+fn variables_of_coroutines_that_have_ended_are_not_shown() {
+    let mut debuggee = Debuggee::with(EngineConfig::default());
+    let script = "for i = 1, 20 do\n local a = coroutine.wrap(function()\n  local x = 'dead'\n  return #x\n end)\n a()\nend\n\
+        collectgarbage()\nfor i = 1, 20 do\n local b = coroutine.wrap(pcall)\n b(function()\n  local y = 1\n  redis.breakpoint()\n  \
+        return y\n end)\nend\nreturn 7";
+    debuggee.must_stop(script, &["0"]);
+    for _ in 0..20 {
+        assert_eq!(debuggee.say(&["c"]).0, Outcome::Stopped);
+        assert!(shown(&debuggee.say(&["p", "y"]).1).contains("<value> 1"));
+        let told = shown(&debuggee.say(&["p", "x"]).1);
+        assert!(told.contains("No such variable."), "{told}");
+    }
+    let (outcome, reply) = debuggee.say(&["c"]);
+    assert!(outcome == Outcome::Done && reply.ends_with(b":7\r\n"), "{}", shown(&reply));
 }
 
 /// Many coroutines, each of which is left in a function.

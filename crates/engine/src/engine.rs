@@ -291,6 +291,16 @@ impl Engine {
         outcome
     }
 
+    #[cfg(feature = "scripting")]
+    fn is_script_stopped(&self) -> bool {
+        self.scripts.is_stopped()
+    }
+
+    #[cfg(not(feature = "scripting"))]
+    fn is_script_stopped(&self) -> bool {
+        false
+    }
+
     /// Without scripts.
     #[cfg(not(feature = "scripting"))]
     #[cold]
@@ -378,8 +388,9 @@ impl Execute for Engine {
 
     fn tick(&mut self, now: Millis) -> Option<Millis> {
         if self.open_databases == 0 {
-            // Time stands still for a script.
-            return Some(Millis(now.0.saturating_add(1)));
+            // Time stands still for a script, and nothing is to come while its debugger waits.
+            let wait = if self.is_script_stopped() { limits::TICK_IDLE_MS } else { 1 };
+            return Some(Millis(now.0.saturating_add(wait)));
         }
         let at = self.enter(now);
         self.keyspace.forget_soonest();

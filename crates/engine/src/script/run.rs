@@ -212,6 +212,11 @@ impl Scripts {
         self.running.is_some()
     }
 
+    /// Whether the debugger of the script that is under way waits for its client.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.is_stopped)
+    }
+
     /// The command that the script has called and that is not the engine's.
     pub(crate) fn asked(&mut self) -> Option<Asked> {
         let (running, host) = (self.running.as_mut()?, self.host.as_ref()?);

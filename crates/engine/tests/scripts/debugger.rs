@@ -97,6 +97,7 @@ const SESSIONS: &[Session] = &[
         "e|e redis.call('ping')|e redis.debug(3)|e local x|e a b c|r ping|R PING|E 1|c",
     ),
     session(TAILS, &["0"], "c|p w|p z|p|t|s|s|p w|s|s"),
+    session("local a = 5\nreturn a", &["0"], "r xread block 0 streams a 0|r xread block x streams a 0|c"),
     session("return redis.error_reply('ERR x')", &["0"], "s"),
     session("#!lua flags=no-writes\nlocal x = 1\nreturn redis.call('set','a',x)", &["0"], "l|s|s"),
     session("#!lua\n\nlocal x = redis.call('set','a',1)\nreturn x", &["0"], "w|s|s"),

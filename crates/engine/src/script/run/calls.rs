@@ -38,6 +38,7 @@ pub(super) fn run_command(desk: &mut Desk<'_>) {
         scripts.watched.note(row, running.database, args);
     }
     let answer = permitted.and_then(|row| {
+        refuse_to_wait(row, args)?;
         scripts.reads.note(row, args);
         answer(row, args, running, keyspace, &mut reply)
     });
@@ -99,12 +100,16 @@ fn permitted(
     if row.flags.has(Flags::DENYOOM) && !ends_beyond && is_full() {
         return Err(texts::OOM.into());
     }
-    if row.flags.has(Flags::BLOCKING) && has_block_option(args) {
-        let name = String::from_utf8_lossy(args.name());
-        let text = format!("ERR {name} command is not allowed with BLOCK option from scripts");
-        return Err(Fault::Written(text.into_bytes()));
-    }
     Ok(row)
+}
+
+/// A command that asks to wait is called, as in Redis, and does not do it.
+fn refuse_to_wait(row: &Row, args: Args<'_>) -> Result<(), Fault> {
+    if !row.flags.has(Flags::BLOCKING) || !has_block_option(args) {
+        return Ok(());
+    }
+    let name = String::from_utf8_lossy(args.name());
+    Err(Fault::Written(format!("ERR {name} command is not allowed with BLOCK option from scripts").into_bytes()))
 }
 
 /// Whether a command sends a message.

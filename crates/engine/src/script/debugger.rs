@@ -158,6 +158,11 @@ impl Debugger {
         self.said.push(line);
     }
 
+    /// Says that the session has ended, however much has been said, and also to a client that has closed its side alone.
+    pub(super) fn say_end(&mut self) {
+        self.said.push(b"<endsession>".to_vec());
+    }
+
     /// Says one line, of which no more than is wanted is shown.
     pub(super) fn say_value(&mut self, mut line: Vec<u8>) {
         let Some(shown) = self.shown.filter(|shown| line.len() > *shown) else { return self.say(line) };
@@ -483,6 +488,17 @@ mod tests {
         let mut out = Vec::new();
         debugger.tell(&mut Encoder::new(&mut out, respool_wire::Protocol::Resp2));
         assert!(out.len() <= DEBUGGER_LOG_BYTES_MAX + 1024 && out.ends_with(b"more than can be shown.\r\n"));
+        for has_left in [false, true] {
+            debugger.say(vec![b'x'; 2 * DEBUGGER_LOG_BYTES_MAX]);
+            if has_left {
+                debugger.desert();
+            }
+            debugger.say_end();
+            out.clear();
+            debugger.tell(&mut Encoder::new(&mut out, respool_wire::Protocol::Resp2));
+            assert!(out.ends_with(b"+<endsession>\r\n"), "{has_left}");
+        }
+        debugger.is_deserted = false;
         debugger.say("again");
         assert_eq!(debugger.said, [b"again"]);
     }

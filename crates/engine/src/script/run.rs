@@ -492,7 +492,7 @@ fn under_debugger(
     }
     let debugger = desk.scripts.host.as_ref().and_then(|host| host.exchange.debugger.borrow_mut().take());
     let mut debugger = debugger.unwrap_or_else(|| Box::new(Debugger::new(b"")));
-    debugger.say("<endsession>");
+    debugger.say_end();
     debugger.tell(reply);
     match ran {
         Ok(_) => reply.raw(&said),

@@ -288,6 +288,11 @@ pub(crate) const DEBUGGER_SCRIPT_BYTES_MAX: usize = 1 << 20;
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_CODE_WORDS_MAX: usize = 2 << 20;
 
+/// Bytes of the code of a script before calls are put into it, which is held once more with them until Lua has it. Scripts have up to some ten times
+/// as many as their text, unless long names of variables are used in functions that are nested deeply: each function around has the name too.
+#[cfg(feature = "scripting")]
+pub(crate) const DEBUGGER_CODE_BYTES_MAX: usize = 16 << 20;
+
 /// Functions under way whose variables a debugger knows, in each coroutine. Lua nests 20,000 calls; those that take the place of others
 /// have no end.
 #[cfg(feature = "scripting")]

@@ -19,7 +19,7 @@
 use std::ops::Range;
 
 use super::text;
-use crate::limits::DEBUGGER_CODE_WORDS_MAX;
+use crate::limits::{DEBUGGER_CODE_BYTES_MAX, DEBUGGER_CODE_WORDS_MAX};
 
 /// Registers of a function at most.
 const REGISTERS_MAX: u8 = 250;
@@ -95,6 +95,9 @@ impl Unfit {
 
 /// The same code with calls of what the global `debugger` is.
 pub(super) fn with_calls(code: &[u8], debugger: &[u8]) -> Result<(Vec<u8>, Places), Unfit> {
+    if code.len() > DEBUGGER_CODE_BYTES_MAX {
+        return Err(Unfit::TooLarge);
+    }
     let mut reader = Reader { rest: code };
     let (head, size_bytes) = reader.head().ok_or(Unfit::TooLarge)?;
     let main = reader.function(size_bytes, 0).filter(|_| reader.rest.is_empty()).ok_or(Unfit::TooLarge)?;

@@ -464,6 +464,30 @@ fn a_script_that_is_too_large_for_a_debugger_does_not_run() {
     assert!(shown(&debuggee.say(&["p"]).1).contains("+<value> b = 5"));
 }
 
+/// The code of each function repeats the names of what functions within it use of those around it.
+#[test]
+fn a_script_whose_names_repeat_too_often_does_not_run() {
+    let script = |bytes: usize| {
+        let names: Vec<String> = (0..59).map(|number| format!("v{number}{}", "n".repeat(bytes))).collect();
+        let (names, within) = (names.join(","), 55);
+        let functions = "return function() ".repeat(within);
+        format!(
+            "local {names} = 7\nlocal f = function() {functions}return {names} {} end\nreturn f",
+            "end ".repeat(within)
+        )
+    };
+    let mut debuggee = Debuggee::with(EngineConfig::default());
+    let (outcome, reply) = debuggee.eval(&script(8000), &["0"]);
+    let told = shown(&reply);
+    assert!(
+        outcome == Outcome::Done && told.contains("-ERR the script is too long to be debugged"),
+        "{} {}",
+        reply.len(),
+        &told[..told.len().min(200)]
+    );
+    debuggee.must_stop(&script(100), &["0"]);
+}
+
 /// As many functions are under way as Lua nests: their variables take no values of the binding, which has some thousands.
 #[test]
 fn deep_recursion_is_debugged_as_it_runs_without() {

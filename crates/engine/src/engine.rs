@@ -444,8 +444,9 @@ impl Execute for Engine {
             memory_bytes_max: Some(self.memory_bytes_max.map_or(room, |max| max.min(room))),
             ..EngineConfig::default()
         };
-        // It lives for one script: which keys are next to each other in it does not matter.
-        let mut copy = Self::new(config, [now.0, bytes as u64]);
+        // Clients know the time, and not what the server's own keyed function makes of it.
+        let seed = [1, 2].map(|number| self.keyspace.heap.hasher.hash(&[now.0, number].map(u64::to_le_bytes).concat()));
+        let mut copy = Self::new(config, seed);
         copy.scripts.set_renames(self.scripts.renames());
         copy.scripts.bound_strictly();
         let now = i64::try_from(now.0).unwrap_or(i64::MAX);

@@ -647,6 +647,22 @@ fn a_copy_for_a_debugger_has_a_bound_of_its_own() {
 }
 
 /// Commands that the server calls otherwise are called otherwise in a copy too.
+/// Its client knows the time and how much memory is used, and must not choose keys by them that collide.
+#[test]
+fn the_order_of_keys_in_a_copy_cannot_be_told() {
+    let orders = [[1, 2], [3, 4]].map(|seed| {
+        let mut debuggee = Debuggee::with(EngineConfig::default());
+        debuggee.engine = Engine::new(EngineConfig::default(), seed);
+        let now = debuggee.session.now;
+        debuggee.engine = debuggee.engine.copy_for_debugging(now).expect("there is nothing to copy");
+        for number in 0..100 {
+            debuggee.ask(&["SET", &number.to_string(), "v"]);
+        }
+        debuggee.ask(&["SCAN", "0", "COUNT", "1000"])
+    });
+    assert_ne!(orders[0], orders[1]);
+}
+
 #[test]
 fn a_copy_for_a_debugger_calls_commands_by_their_names() {
     let mut renames = Renames::default();

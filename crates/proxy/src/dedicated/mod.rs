@@ -148,6 +148,9 @@ impl Dedicated {
             Command::Server(S::Monitor) => self.monitor(env, index, request.args),
             Command::Server(S::Replconf) => self.replconf(env, index, request.args),
             Command::Server(S::Sync | S::Psync) => self.follow(env, index, row, request.args),
+            _ if env.is_server() => {
+                env.refuse_unsupported(index, row, "this server has several engines (engine_threads)")
+            }
             _ => env.refuse_unsupported(index, row, "it changes what its connection is; ask the node itself"),
         }
     }

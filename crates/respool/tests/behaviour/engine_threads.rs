@@ -113,6 +113,14 @@ fn requests_over_engines_are_refused_where_that_is_said() -> io::Result<()> {
     Ok(())
 }
 
+/// There is no node that could be asked instead.
+#[test]
+fn a_debugger_is_refused_where_there_are_several_engines() -> io::Result<()> {
+    let refused = server("1")?.client()?.ask("SCRIPT DEBUG YES")?;
+    assert_eq!(refused, "-ERR SCRIPT DEBUG is not supported here: this server has several engines (engine_threads)\r\n");
+    Ok(())
+}
+
 #[test]
 fn no_key_goes_while_clients_are_paused() -> io::Result<()> {
     for engines in ["1", "4"] {

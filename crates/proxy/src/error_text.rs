@@ -316,10 +316,6 @@ pub(crate) const DEBUG_NOT_ALLOWED: &str = "ERR DEBUG command not allowed. If th
      you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the \
      server.";
 
-/// `SCRIPT DEBUG` of such a server.
-pub(crate) const SCRIPT_DEBUG_NOT_ALLOWED: &str = "ERR SCRIPT DEBUG is allowed where DEBUG is, and enable-debug-command does not allow it: \
-     a debugger may hold up all clients";
-
 /// `EVAL` within MULTI of a client that debugs.
 pub(crate) const NO_DEBUGGING_IN_MULTI: &str =
     "ERR a script cannot be debugged within MULTI; SCRIPT DEBUG NO ends debugging";

@@ -44,7 +44,7 @@ impl<E: Execute> Env<E> {
 
     /// Without parameters there is none that allows it.
     #[cold]
-    pub(crate) fn allows_debug(&self, index: ClientId) -> bool {
+    fn allows_debug(&self, index: ClientId) -> bool {
         if self.config.trusts_clients {
             return true;
         }

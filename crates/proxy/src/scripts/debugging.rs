@@ -11,7 +11,6 @@
 //! end it. With `YES` it runs in an engine with copies of all keys, which goes with the session: where redis-server forks, a library must not.
 
 use crate::env::Env;
-use crate::error_text;
 use crate::ids::{ClientHandle, ClientId};
 use crate::interfaces::call::Call;
 use crate::interfaces::engine_calls::{EngineCall, EngineCalls};
@@ -41,9 +40,6 @@ pub(crate) fn enable<E: Execute>(env: &mut Env<E>, index: ClientId, args: Args<'
     }
     let Some(()) = env.clients.settle_before(index) else { return Flow::Again };
     let is = |word: &str| args.at(2).eq_ignore_ascii_case(word.as_bytes());
-    if (is("YES") || is("SYNC")) && !env.allows_debug(index) {
-        return env.refuse(index, error_text::SCRIPT_DEBUG_NOT_ALLOWED);
-    }
     let Some(session) = env.clients.sessions.at_mut(index) else { return Flow::Stop };
     let wanted: &[SessionFlags] = match () {
         () if is("YES") => &[SessionFlags::DEBUGS],

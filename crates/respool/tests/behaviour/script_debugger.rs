@@ -1,14 +1,13 @@
 //! SCRIPT DEBUG at the embedded server. What is said in sessions is compared with redis-server's by `engine/tests/scripts/debugger.rs`.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{fs, io};
 
-use respool_testkit::{Act, Address, Client, FakeBackend, Gate, RedisServer, Respool, TempDir, wait_until};
+use respool_testkit::{Act, Address, Client, FakeBackend, Gate, RedisServer, TempDir, wait_until};
 
-/// A server whose clients may use DEBUG, and so SCRIPT DEBUG.
+/// A server with one worker.
 struct Server {
     server: RedisServer,
     _directory: TempDir,
@@ -25,26 +24,45 @@ impl Server {
 }
 
 fn server() -> io::Result<Server> {
+    server_with(&[])
+}
+
+fn server_with(arguments: &[&str]) -> io::Result<Server> {
     let directory = TempDir::new()?;
     let program = directory.path().join("respool-server");
     let respool = env!("CARGO_BIN_EXE_respool");
     fs::write(&program, format!("#!/bin/sh\nRESPOOL_WORKERS=1 exec '{respool}' server \"$@\"\n"))?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
-    let server = RedisServer::start_program(&program, &["--enable-debug-command", "yes"])?;
+    let server = RedisServer::start_program(&program, arguments)?;
     Ok(Server { server, _directory: directory })
 }
 
+/// What allows DEBUG is about that alone.
 #[test]
-fn a_debugger_needs_what_debug_needs() -> io::Result<()> {
-    let server = Respool::start(Path::new(env!("CARGO_BIN_EXE_respool")), &[], &["--workers", "1"])?;
+fn a_debugger_needs_a_right_and_not_what_debug_needs() -> io::Result<()> {
+    let server = server()?;
     let mut client = server.client()?;
-    for mode in ["YES", "SYNC"] {
-        assert!(
-            client.ask(&format!("SCRIPT DEBUG {mode}"))?.starts_with("-ERR SCRIPT DEBUG is allowed where DEBUG is")
-        );
+    assert!(client.ask("DEBUG SLEEP 0")?.starts_with("-ERR DEBUG command not allowed"));
+    for (user, rules, is_allowed) in [
+        ("some", "~* +@scripting", true),
+        ("others", "~* +@slow", true),
+        ("few", "~* +@all -script|debug", false),
+        ("none", "~* +@all -@scripting", false),
+    ] {
+        assert_eq!(client.ask(&format!("ACL SETUSER {user} on nopass {rules} +incr"))?, "+OK\r\n");
+        for mode in ["YES", "SYNC"] {
+            let mut client = server.client()?;
+            assert_eq!(client.ask(&format!("AUTH {user} any"))?, "+OK\r\n");
+            let reply = client.ask(&format!("SCRIPT DEBUG {mode}"))?;
+            if is_allowed {
+                assert_eq!(reply, "+OK\r\n", "{user}");
+                let told = client.command(&["EVAL", COUNTS, "0"])?;
+                assert!(told.starts_with(b"*2\r\n+* Stopped at 1"), "{user} {}", told.escape_ascii());
+            } else {
+                assert!(reply.starts_with("-NOPERM "), "{user} {reply}");
+            }
+        }
     }
-    assert_eq!(client.ask("SCRIPT DEBUG NO")?, "+OK\r\n");
-    assert_eq!(client.command(&["EVAL", COUNTS, "0"])?, b":7\r\n");
     Ok(())
 }
 
@@ -343,7 +361,7 @@ fn a_script_in_a_copy_may_publish() -> io::Result<()> {
 /// Copies take no more than a twentieth of the time of all clients, whether bytes take it or keys.
 #[test]
 fn copies_for_debuggers_are_made_now_and_then() -> io::Result<()> {
-    let server = server()?;
+    let server = server_with(&["--enable-debug-command", "yes"])?;
     let mut other = server.client()?;
     assert_eq!(other.ask("DEBUG POPULATE 50000")?, "+OK\r\n");
     let mut first = server.client()?;

@@ -357,6 +357,9 @@ pub(crate) const TOO_MANY_WAIT: &str = "ERR the order holds, but too many client
 /// A worker has not carried out the order in time.
 pub(crate) const WORKER_BUSY: &str = "ERR a worker is busy and has not carried out the order yet; try again later";
 
+/// A worker has not told its part of a table in time.
+pub(crate) const WORKER_SILENT: &str = "ERR a worker is busy and has not answered; try again later";
+
 /// What the user may do has changed since a large request began, in a way that its beginning does not decide.
 pub(crate) const RIGHTS_ON_THE_WAY: &str =
     "NOPERM the rights of the user have changed since the request began; the command was not sent";

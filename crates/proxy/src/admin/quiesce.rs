@@ -48,6 +48,10 @@ impl AdminState {
             AdminQuery::Order(_) if missing > 0 => {
                 env.clients.fail(asker.session, asker.seq, &error_text::WORKER_BUSY.into());
             }
+            // Its sums would leave out what that worker has.
+            AdminQuery::Show(show, _) if missing > 0 && show.is_joined() => {
+                env.clients.fail(asker.session, asker.seq, &error_text::WORKER_SILENT.into());
+            }
             AdminQuery::Order(order @ Order { until: Some(until), .. }) => {
                 self.begin_settling(env, asker, order, *until);
             }

@@ -100,6 +100,19 @@ fn a_worker_that_does_not_answer_is_not_taken_for_settled() {
 }
 
 #[test]
+fn a_table_of_sums_is_not_shown_without_a_worker() {
+    for (table, is_sum) in [("NODES", true), ("POOLS", true), ("CLIENTS", false)] {
+        let mut bench = Bench::of_many(config(1, 1), 2, Arc::default());
+        let operator = bench.accept();
+        bench.ask(operator, &["PROXY", "SHOW", table]);
+        bench.pass(8_000_000);
+        let said = bench.heard(operator);
+        assert_eq!(said.starts_with("-ERR a worker is busy and has not answered"), is_sum, "{table}: {said}");
+        assert_eq!(said.starts_with('*'), !is_sum, "{table}: {said}");
+    }
+}
+
+#[test]
 fn orders_without_replies_wait_for_workers_that_stand_still() {
     let mut bench = Bench::of_many(config(1, 1), 2, Arc::default());
     let operator = bench.accept();

@@ -20,7 +20,7 @@ const CIRCLES_MAX: [(&str, usize); 16] = [
     ("crates/client-derive", 1),
     ("crates/command", 2),
     ("crates/connection", 1),
-    ("crates/engine", 7),
+    ("crates/engine", 2),
     ("crates/net", 2),
     ("crates/proxy", 2),
     ("crates/respool", 1),

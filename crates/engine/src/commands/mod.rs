@@ -71,6 +71,19 @@ impl From<&'static str> for Fault {
     }
 }
 
+/// Replies an error in the place of whatever was written since `start`.
+#[cold]
+pub(crate) fn refuse(fault: Fault, start: usize, reply: &mut Encoder<'_>) {
+    reply.truncate(start);
+    match fault {
+        Fault::Text(text) => reply.error(text.as_bytes()),
+        Fault::Written(text) => reply.error(&text),
+        Fault::Waits | Fault::WaitsFor(_) | Fault::Scripts | Fault::Parameters | Fault::Reload => {}
+        #[cfg(feature = "scripting")]
+        Fault::Host => {}
+    }
+}
+
 /// What a command leaves: its reply in the encoder, or a fault.
 pub(crate) type Answer = Result<(), Fault>;
 

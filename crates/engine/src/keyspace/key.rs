@@ -22,6 +22,14 @@ const KEY_LENGTH_AT: usize = 4;
 const KEY_LENGTH_LONG: u8 = 255;
 const DEADLINE_BYTES: usize = 12;
 
+/// What becomes of a key's deadline when its value is replaced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Expiry {
+    Keep,
+    Never,
+    At(i64),
+}
+
 /// What a key holds, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {

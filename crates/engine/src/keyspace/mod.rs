@@ -13,7 +13,7 @@ mod expiry;
 mod fields;
 mod footprint;
 mod journal;
-mod key;
+pub(crate) mod key;
 mod notify;
 mod removal;
 mod room;
@@ -44,7 +44,7 @@ pub use eviction::EvictionPolicy;
 pub(crate) use eviction::FrequencyTerms;
 use journal::Journal;
 use key::{Deadline, INLINE_BYTES_MAX, KeyDraft, KeyRecord, Located, clock_of, text_of};
-pub(crate) use key::{EMBEDDED_BYTES_MAX, Kind, Value};
+pub(crate) use key::{EMBEDDED_BYTES_MAX, Expiry, Kind, Value};
 use watch::Watches;
 
 /// What has happened to keys so far.
@@ -72,14 +72,6 @@ pub(crate) struct At {
     pub(crate) database: usize,
     /// Milliseconds since the Unix epoch.
     pub(crate) now: i64,
-}
-
-/// What becomes of a key's deadline when its value is replaced.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Expiry {
-    Keep,
-    Never,
-    At(i64),
 }
 
 /// How a string is to be kept.

@@ -8,75 +8,22 @@
 //! [`READ_BYTES_MAX`](crate::limits::READ_BYTES_MAX).
 
 mod foreign;
+mod format;
 #[cfg(feature = "scripting")]
 pub(crate) mod libraries;
 mod lzf;
 pub(crate) mod payload;
 mod read;
+mod reader;
 mod stream;
 mod write;
+mod writer;
 
-pub(crate) use read::{Loaded, Reader, read};
-pub(crate) use write::{Stored, Writer, write};
-
-/// The input is invalid: no server can have written it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Broken;
-
-/// The type byte of a value.
-mod kind {
-    pub(super) const STRING: u8 = 0;
-    pub(super) const LIST: u8 = 1;
-    pub(super) const SET: u8 = 2;
-    pub(super) const SORTED_SET_TEXT: u8 = 3;
-    pub(super) const HASH: u8 = 4;
-    pub(super) const SORTED_SET: u8 = 5;
-    pub(super) const HASH_ZIPMAP: u8 = 9;
-    pub(super) const LIST_ZIPLIST: u8 = 10;
-    pub(super) const SET_INTSET: u8 = 11;
-    pub(super) const SORTED_SET_ZIPLIST: u8 = 12;
-    pub(super) const HASH_ZIPLIST: u8 = 13;
-    pub(super) const QUICKLIST_ZIPLISTS: u8 = 14;
-    pub(super) const STREAM: u8 = 15;
-    pub(super) const HASH_LISTPACK: u8 = 16;
-    pub(super) const SORTED_SET_LISTPACK: u8 = 17;
-    pub(super) const QUICKLIST: u8 = 18;
-    pub(super) const STREAM_WITH_FIGURES: u8 = 19;
-    /// Of Valkey 9: each field with its value and its deadline.
-    pub(super) const HASH_WITH_DEADLINES: u8 = 22;
-}
-
-/// The deadline of a field that has none, in a hash where others have one.
-const NO_DEADLINE: i64 = -1;
-
-/// The two highest bits of a length.
-mod length {
-    /// Six more bits.
-    pub(super) const SHORT: u8 = 0;
-    /// Fourteen more bits.
-    pub(super) const MIDDLE: u8 = 1;
-    /// The length follows in four or eight bytes.
-    pub(super) const LONG: u8 = 2;
-    pub(super) const FOUR_BYTES: u8 = 0x80;
-    pub(super) const EIGHT_BYTES: u8 = 0x81;
-    /// No length: the six other bits are the encoding of a string.
-    pub(super) const SPECIAL: u8 = 3;
-}
-
-/// The encoding of a string that is not stored as plain bytes.
-mod special {
-    pub(super) const ONE_BYTE: u8 = 0;
-    pub(super) const TWO_BYTES: u8 = 1;
-    pub(super) const FOUR_BYTES: u8 = 2;
-    pub(super) const COMPRESSED: u8 = 3;
-}
-
-/// The container of a node of a quicklist.
-mod node {
-    /// One element as plain bytes.
-    pub(super) const PLAIN: u64 = 1;
-    pub(super) const LISTPACK: u64 = 2;
-}
+pub(crate) use format::Broken;
+pub(crate) use read::{Loaded, read};
+pub(crate) use reader::Reader;
+pub(crate) use write::{Stored, write};
+pub(crate) use writer::Writer;
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use crc::{CRC_64_REDIS, Crc, Table};
 
-use super::kind;
+use super::format::kind;
 
 /// The version that is written, and the newest one of Redis that is accepted.
 const VERSION: u16 = 10;

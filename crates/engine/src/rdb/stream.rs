@@ -12,9 +12,9 @@
 
 use std::collections::BTreeMap;
 
-use super::read::Reader;
-use super::write::Writer;
-use super::{Broken, kind};
+use super::format::{Broken, kind};
+use super::reader::Reader;
+use super::writer::Writer;
 use crate::values::Stream;
 use crate::values::stream::{Group, Id, READ_UNKNOWN};
 

@@ -1,11 +1,11 @@
 //! Compiling of scripts, and the memory for what they are compiled to: older ones make room.
 
 use super::cache::Hash;
+use super::chunk::NO_MEMORY;
 use super::exchange::{Order, Report};
-use super::run::Scripts;
 use super::shebang::{self, ScriptFlags};
+use super::state::Scripts;
 use super::text;
-use super::vm::NO_MEMORY;
 use crate::commands::Fault;
 use crate::limits::{SCRIPT_MEMORY_BYTES_MAX, SCRIPT_MEMORY_SPARE_BYTES};
 

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use corosensei::Yielder;
 use respool_wire::{ArgsBuf, Protocol};
 
 use super::cache::Hash;
@@ -9,6 +10,9 @@ use super::collector::Collector;
 use super::debugger::Debugger;
 use super::library::Registered;
 use super::log::ScriptLogLevel;
+
+/// The way from the script's stack to the engine's.
+pub(super) type Way = Yielder<Order, Report>;
 
 /// What the vm is to do next.
 pub(super) enum Order {

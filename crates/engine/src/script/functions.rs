@@ -6,7 +6,7 @@ use respool_wire::{Args, Encoder};
 
 use super::exchange::{Order, Report};
 use super::library::{self, Libraries, Library};
-use super::run::Scripts;
+use super::state::Scripts;
 use super::text;
 use crate::commands::Fault;
 use crate::limits::LIBRARY_LOAD_LOOKS_MAX;

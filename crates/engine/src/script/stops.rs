@@ -16,13 +16,13 @@ use mlua::{Function, Lua, MultiValue, Result, Table, Thread, Value};
 use respool_wire::{Args, ArgsBuf, Encoder};
 
 use super::api::{self, Answered};
+use super::chunk;
 use super::debugger::{Debugger, shortened, show_text};
 use super::effort::Effort;
-use super::exchange::{Exchange, Order, Report};
+use super::exchange::{Exchange, Order, Report, Way};
 use super::locals::Places;
 use super::raise::{self, DEBUGGED_NAME};
 use super::text;
-use super::vm::{self, Way};
 use crate::limits::{
     DEBUGGER_FRAMES_MAX, DEBUGGER_SCRIPT_BYTES_MAX, DEBUGGER_THREADS_MAX, DEBUGGER_TRACED_MAX, DEBUGGER_VALUE_BYTES_MAX,
 };
@@ -310,12 +310,12 @@ impl Stops<'_> {
         }
         let code = words.from(1).iter().collect::<Vec<_>>().join(&b' ');
         let expression = [b"return ", &code[..]].concat();
-        let compiled =
-            vm::compile(lua, &expression, EVAL_NAME, &world).or_else(|_| vm::compile(lua, &code, EVAL_NAME, &world));
+        let compiled = chunk::compile(lua, &expression, EVAL_NAME, &world)
+            .or_else(|_| chunk::compile(lua, &code, EVAL_NAME, &world));
         let protected: Function = lua.globals().raw_get("pcall")?;
         let (is_done, value) = match compiled {
             Ok(function) => protected.call::<(bool, Value)>(function)?,
-            Err(error) => (false, Value::String(lua.create_string(vm::why(&error))?)),
+            Err(error) => (false, Value::String(lua.create_string(chunk::why(&error))?)),
         };
         if let Some(why) = self.exchange.ended.get() {
             return Err(raise::throw_text(lua, why));
@@ -362,7 +362,7 @@ fn out_of_stack(lua: &Lua) -> Result<()> {
 
 /// Whether calls are nested too deep for one more.
 fn is_out_of_stack(error: &mlua::Error) -> bool {
-    matches!(error, mlua::Error::StackError) || vm::why(error).starts_with(b"stack overflow")
+    matches!(error, mlua::Error::StackError) || chunk::why(error).starts_with(b"stack overflow")
 }
 
 /// `redis.debug`: shows values. Gives how many bytes have been looked at for that, at most: a table's free places are among them.

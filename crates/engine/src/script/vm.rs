@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use corosensei::Yielder;
 use mlua::chunk::ChunkMode;
 use mlua::debug::DebugEvent;
 use mlua::{Function, HookTriggers, Lua, LuaOptions, MultiValue, Result, Scope, StdLib, Table, Value, VmState};
@@ -14,8 +13,9 @@ use respool_wire::{Encoder, Protocol};
 use super::api;
 use super::arguments::Given;
 use super::cache::Hash;
+use super::chunk::{NO_MEMORY, compile, why};
 use super::effort::Effort;
-use super::exchange::{Exchange, Order, Raised, Report};
+use super::exchange::{Exchange, Order, Raised, Report, Way};
 use super::memory::Unlimited;
 use super::raise::{self, DEBUGGED_NAME, PRELUDE};
 use super::random::Random;
@@ -25,9 +25,6 @@ use crate::limits::{
     SCRIPT_GARBAGE_BYTES, SCRIPT_MEMORY_BYTES_MAX, SCRIPT_SLICE_COROUTINES, SCRIPT_SLICE_INSTRUCTIONS,
     SCRIPT_STRING_BYTES_MAX, UNPACKED_VALUES_MAX,
 };
-
-/// The way from the script's stack to the engine's.
-pub(super) type Way = Yielder<Order, Report>;
 
 /// Arguments of a script that go by Lua's stack.
 const STACKED_ARGUMENTS_MAX: usize = 100;
@@ -541,64 +538,12 @@ impl<'l> World<'l> {
     }
 }
 
-/// Makes a function of a text, never of bytecode. Nothing is collected meanwhile: Lua 5.1 does not hold on to the name of what
-/// it compiles.
-pub(super) fn compile(lua: &Lua, text: &[u8], name: &[u8], world: &Table) -> Result<Function> {
-    lua.gc_stop();
-    let chunk =
-        lua.load(text).set_name(String::from_utf8_lossy(name)).set_mode(ChunkMode::Text).set_environment(world.clone());
-    let function = chunk.into_function().map_err(|error| in_bytes(lua, text, name, error));
-    lua.gc_restart();
-    function
-}
-
-/// An error of a text that does not compile. The message is a text of Rust by then, in which bytes that are no UTF-8 have been replaced;
-/// what Lua itself says of the same text has them. Bytecode is refused in other words than Redis's, which takes it for a text: so does Lua
-/// behind a space.
-fn in_bytes(lua: &Lua, text: &[u8], name: &[u8], error: mlua::Error) -> mlua::Error {
-    let is_replaced = matches!(&error, mlua::Error::SyntaxError { message, .. } if message.contains('\u{fffd}'));
-    let is_bytecode = text.first() == Some(&BYTECODE);
-    if !is_replaced && !is_bytecode {
-        return error;
-    }
-    let said = || {
-        let compile: Function = lua.globals().raw_get("loadstring")?;
-        let text = if is_bytecode { lua.create_string([b" ", text].concat())? } else { lua.create_string(text)? };
-        compile.call::<(Value, Value)>((text, lua.create_string(name)?))
-    };
-    match said() {
-        Ok((Value::Nil, said @ Value::String(_))) => mlua::Error::external(raise::Thrown(said)),
-        _ => error,
-    }
-}
-
-/// What bytecode begins with.
-const BYTECODE: u8 = 0x1b;
-
 /// What the error of a library begins with that does not compile.
 const LOAD_FAILED: &[u8] = b"ERR Error compiling function: ";
-
-/// What Lua says for want of memory.
-pub(super) const NO_MEMORY: &[u8] = b"not enough memory";
 
 /// Whether this is what a script is told that is being ended.
 fn is_end(text: &[u8]) -> bool {
     [text::KILLED, text::ABORTED, text::DESERTED].iter().any(|end| end.as_bytes() == text)
-}
-
-/// The text of an error.
-pub(super) fn why(error: &mlua::Error) -> Vec<u8> {
-    match error {
-        mlua::Error::SyntaxError { message, .. } => message.clone().into_bytes(),
-        mlua::Error::MemoryError(_) => NO_MEMORY.to_vec(),
-        mlua::Error::CallbackError { cause, .. } => why(cause),
-        mlua::Error::ExternalError(inner) => match inner.downcast_ref::<raise::Thrown>() {
-            Some(raise::Thrown(Value::String(text))) => text.as_bytes().to_vec(),
-            _ => inner.to_string().into_bytes(),
-        },
-        mlua::Error::RuntimeError(text) => text.clone().into_bytes(),
-        other => other.to_string().into_bytes(),
-    }
 }
 
 /// What raises errors for the prelude, and what makes Redis's tables of them.

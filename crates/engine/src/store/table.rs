@@ -434,6 +434,20 @@ impl Table {
         (cursor | !mask).reverse_bits().wrapping_add(1).reverse_bits()
     }
 
+    /// Shows the entries behind `cursor` until `count` were seen or the table ends; the next cursor.
+    pub(crate) fn scan_many(&self, mut cursor: u64, count: usize, mut see: impl FnMut(Handle)) -> u64 {
+        let mut seen = 0;
+        loop {
+            cursor = self.scan(cursor, |handle| {
+                seen += 1;
+                see(handle);
+            });
+            if cursor == 0 || seen >= count {
+                return cursor;
+            }
+        }
+    }
+
     /// One entry, each with the same chance; `None` if there is none.
     pub(crate) fn random(&self, random: &mut Random) -> Option<Handle> {
         if self.len == 0 {

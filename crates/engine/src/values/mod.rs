@@ -6,7 +6,7 @@ pub(crate) mod set;
 pub(crate) mod sorted_set;
 pub(crate) mod stream;
 
-use crate::keyspace::Kind;
+use crate::keyspace::key::Kind;
 use crate::limits::{LARGE_BYTES, LARGE_EFFORT, records_like};
 use crate::store::heap::Heap;
 use crate::store::lazy_free::{Drain, LazyFree};
@@ -318,20 +318,6 @@ held!(Hash, Hash, std::convert::identity, Hash::records, |hash: &Hash| hash.vola
 held!(Set, Set, std::convert::identity, Set::len);
 held!(SortedSet, SortedSet, std::convert::identity, SortedSet::len);
 held!(Stream, Stream, Box::new, Stream::len);
-
-/// Shows the records behind `cursor` until `count` were seen or the table ends; the next cursor.
-fn scan_table(table: &Table, mut cursor: u64, count: usize, mut see: impl FnMut(Handle)) -> u64 {
-    let mut seen = 0;
-    loop {
-        cursor = table.scan(cursor, |handle| {
-            seen += 1;
-            see(handle);
-        });
-        if cursor == 0 || seen >= count {
-            return cursor;
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

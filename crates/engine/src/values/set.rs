@@ -130,7 +130,7 @@ impl Set {
                 integers.iter().for_each(|value| see(Element::Integer(value)));
                 0
             }
-            Self::Table(table) => super::scan_table(table, cursor, count, |handle| {
+            Self::Table(table) => table.scan_many(cursor, count, |handle| {
                 see(Element::Bytes(record::text(&heap.pool, handle)));
             }),
         }

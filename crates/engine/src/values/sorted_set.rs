@@ -383,7 +383,7 @@ impl SortedSet {
                 }
                 0
             }
-            Self::Indexed(indexed) => super::scan_table(&indexed.table, cursor, count, |handle| {
+            Self::Indexed(indexed) => indexed.table.scan_many(cursor, count, |handle| {
                 let score = DoubleText::new(record::score(&heap.pool, handle));
                 see(Element::Bytes(record::scored_text(&heap.pool, handle)), Element::Bytes(score.as_bytes()));
             }),

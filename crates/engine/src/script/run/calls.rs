@@ -6,10 +6,9 @@ use respool_command::{
 use respool_wire::{Args, Encoder};
 
 use super::super::exchange::BUFFER_BYTES_KEPT;
+use super::super::state::{Desk, Running};
 use super::super::text;
-use super::{Desk, Running};
-use crate::commands::{self, Call, Fault};
-use crate::engine::refuse;
+use crate::commands::{self, Call, Fault, refuse};
 use crate::keyspace::{At, Keyspace};
 use crate::limits::{SCRIPT_SLICE_COMMANDS, SCRIPT_SLOW_COMMAND};
 use crate::number::integer;

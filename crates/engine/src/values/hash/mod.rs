@@ -3,7 +3,7 @@
 
 mod volatile;
 
-use crate::keyspace::Expiry;
+use crate::keyspace::key::Expiry;
 use crate::store::heap::{Heap, KeyHasher};
 use crate::store::listpack::{Element, Listpack};
 use crate::store::pool::{Handle, Pool};
@@ -250,7 +250,7 @@ impl Hash {
                 pack.pairs().for_each(|(field, value)| see(field, value));
                 0
             }
-            Self::Table(table) => super::scan_table(table, cursor, count, |handle| see_record(heap, handle, &mut see)),
+            Self::Table(table) => table.scan_many(cursor, count, |handle| see_record(heap, handle, &mut see)),
             Self::Volatile(volatile) => volatile.scan(heap, cursor, count, |Field { name, value, .. }| {
                 see(Element::Bytes(name), Element::Bytes(value));
             }),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::keyspace::Expiry;
+use crate::keyspace::key::Expiry;
 use crate::store::heap::{Heap, KeyHasher};
 use crate::store::listpack::Element;
 use crate::store::pool::{Handle, Pool};
@@ -197,7 +197,7 @@ impl Volatile {
 
     /// Passes the fields after `cursor` to `see`, until about `count` were visited; returns the next cursor.
     pub(super) fn scan(&self, heap: &Heap, cursor: u64, count: usize, mut see: impl FnMut(Field<'_>)) -> u64 {
-        super::super::scan_table(&self.table, cursor, count, |handle| see_field(heap, handle, &mut see))
+        self.table.scan_many(cursor, count, |handle| see_field(heap, handle, &mut see))
     }
 
     /// Passes a random field to `see`, each with the same chance.

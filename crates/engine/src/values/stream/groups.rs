@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
-use super::Group;
+use super::group::Group;
 
 /// See the module documentation.
 #[derive(Clone, Default)]

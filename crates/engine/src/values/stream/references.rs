@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Group, Id, Stream, Trim, Trimming};
+use super::group::Group;
+use super::id::Id;
+use super::{Stream, Trim, Trimming};
 
 /// How references are treated.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

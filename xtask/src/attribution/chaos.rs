@@ -27,7 +27,7 @@ pub(super) const WARM: usize = 2;
 /// The stream of random numbers that belongs to the faults; clients have their own numbers.
 const PART: u64 = u64::MAX;
 /// Faults are this many requests apart on average, but there are some in every run and not too many in a long one.
-const REQUESTS_PER_FAULT: u64 = 10_000;
+pub(super) const REQUESTS_PER_FAULT: u64 = 10_000;
 const FAULTS_MIN: u64 = 24;
 const FAULTS_MAX: u64 = 2_000;
 /// A run whose requests stop coming is noticed by its clients; nothing more to do here then.
@@ -175,6 +175,29 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     Fault::ALL.into_iter().map(|(_, name)| name)
 }
 
+/// Which faults there are, and how many.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    /// Their places in the list of all.
+    listed: Vec<usize>,
+    /// Requests between two of them, on average.
+    every: u64,
+}
+
+impl Plan {
+    /// Those of these names, or all if there are none. `None`: none of them can be here. `Err`: there is none of such a name.
+    pub(super) fn new(chosen: &[String], every: u64, is_routed: bool) -> Result<Option<Plan>, String> {
+        if let Some(unknown) = chosen.iter().find(|chosen| names().all(|name| name != chosen.as_str())) {
+            return Err(format!("no fault is called {unknown:?}; --list shows all"));
+        }
+        let is_listed = |(fault, name): &(Fault, &str)| {
+            (*fault != Fault::SlowCopy || is_routed) && (chosen.is_empty() || chosen.iter().any(|one| one == name))
+        };
+        let listed: Vec<usize> = (0..Fault::ALL.len()).filter(|place| is_listed(&Fault::ALL[*place])).collect();
+        Ok((!listed.is_empty()).then_some(Plan { listed, every }))
+    }
+}
+
 /// How the settings differ from those at the beginning.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Form {
@@ -291,16 +314,15 @@ impl<'a> Chaos<'a> {
     }
 
     /// Runs the schedule to its end; all nodes are up afterwards.
-    pub(super) fn run(mut self, requests: u64) -> io::Result<Summary> {
-        let is_listed = |(fault, _): &(Fault, &str)| *fault != Fault::SlowCopy || self.world.layout.is_routed;
-        let listed: Vec<usize> = (0..Fault::ALL.len()).filter(|place| is_listed(&Fault::ALL[*place])).collect();
+    pub(super) fn run(mut self, requests: u64, plan: &Plan) -> io::Result<Summary> {
+        let Plan { listed, every } = plan.clone();
         // Each in turn at first, so that there is every kind in every run, and those twice that are two kinds.
         let again = listed.iter().filter(|place| OFTEN.contains(&Fault::ALL[**place].0));
         let (first, last) = listed.split_at(listed.len() / 2);
         let turns: Vec<usize> = first.iter().chain(again).chain(last).copied().collect();
         let mut summary = Summary { listed, ..Summary::default() };
         let mut rng = Rng::part(self.world.seed, PART);
-        let faults = (requests / REQUESTS_PER_FAULT).clamp(FAULTS_MIN, FAULTS_MAX);
+        let faults = (requests / every).clamp(FAULTS_MIN, FAULTS_MAX);
         // The last tenth is for recovery under load.
         let step = requests * 9 / 10 / faults;
         let begin = self.world.requests_done.load(Ordering::Relaxed);

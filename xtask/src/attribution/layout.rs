@@ -34,14 +34,12 @@ impl Nodes {
 pub(super) struct Layout {
     /// A tag for each node whose keys are there.
     pub(super) tags: Vec<String>,
-    /// Some keys are in a pool of their own, with a replica.
-    pub(super) is_routed: bool,
 }
 
 impl Layout {
     #[cfg(test)]
     pub(super) fn for_tests() -> Layout {
         let tags = (0..=NODES).map(|node| format!("t{node}")).collect();
-        Layout { tags, is_routed: true }
+        Layout { tags }
     }
 }

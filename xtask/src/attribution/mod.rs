@@ -112,6 +112,19 @@ pub(crate) struct Options {
     /// No state but this one; may be given several times
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// No fault but this one; may be given several times
+    #[arg(long, value_name = "NAME")]
+    fault: Vec<String>,
+    /// Requests between two faults, on average
+    #[arg(long, value_name = "NUMBER", default_value_t = chaos::REQUESTS_PER_FAULT, value_parser = clap::value_parser!(u64).range(1..))]
+    fault_every: u64,
+}
+
+impl Options {
+    /// Whether faults are of all kinds and as many as usual: what a run has to have and what may go wrong at most is said of such runs.
+    fn has_usual_faults(&self) -> bool {
+        !self.calm && self.fault.is_empty() && self.fault_every == chaos::REQUESTS_PER_FAULT
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Outcome {
@@ -125,13 +138,15 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let unrouted = options.requests / UNROUTED_DIVISOR;
     let mut told = Vec::new();
     for (is_routed, requests) in [(true, options.requests - unrouted), (false, unrouted)] {
-        told.push(live(options, seed, requests, is_routed)?);
+        if let Some(plan) = chaos::Plan::new(&options.fault, options.fault_every, is_routed)? {
+            told.push(live(options, seed, requests, is_routed, &plan)?);
+        }
     }
     Ok(format!("{}; seed {seed}", told.join("; ")))
 }
 
 /// One deployment from its beginning to its end.
-fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome {
+fn live(options: &Options, seed: u64, requests: u64, is_routed: bool, plan: &chaos::Plan) -> Outcome {
     let kind = if is_routed { "with a replica and a route" } else { "without routes" };
     println!("seed {seed}, {requests} requests of {} clients, {NODES} nodes, {kind}", options.clients);
     let mut servers = start_servers()?;
@@ -144,7 +159,7 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     let program = program(options, &settings_file, &clock)?;
     let mut respool = program.start()?;
     let states: Arc<[State]> = states(options, is_routed)?.into();
-    let layout = Arc::new(Layout { tags: tags(&respool, &servers)?, is_routed });
+    let layout = Arc::new(Layout { tags: tags(&respool, &servers)? });
     let node_of = |server: usize| if server == NODES + 2 { MOVED } else { server };
     let of_nodes = servers.iter().enumerate().map(|(number, server)| (server, Nodes::one(node_of(number))));
     let world = World {
@@ -171,7 +186,7 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     let (summary, integrity_faults) = thread::scope(|scope| {
         world.faults.watch.begin(scope);
         let of_chaos = (&program, &clock, &*settings_file, form);
-        let summary = phases(options, &world, &mut servers, &mut respool, of_chaos, requests);
+        let summary = phases(options, &world, &mut servers, &mut respool, (of_chaos, plan), requests);
         world.faults.watch.end();
         summary
     })?;
@@ -234,14 +249,14 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool) -> Outcome
     ] {
         // A short run has few requests and as many faults.
         let max = of.max(COMPLETE_REQUESTS_MIN) * per_mille_max / 1_000;
-        if count > max {
+        if count > max && (options.calm || options.has_usual_faults()) {
             complaints.push(format!("{count} {what}, more than {max}"));
         }
     }
     if integrity_faults > 0 {
         complaints.push(format!("{integrity_faults} replies of nodes did not prove to be those of their requests"));
     }
-    if !options.calm && requests >= COMPLETE_REQUESTS_MIN {
+    if options.has_usual_faults() && requests >= COMPLETE_REQUESTS_MIN {
         complaints.extend(tally.missing(&states, requests));
         complaints.extend(summary.missing());
     }
@@ -258,7 +273,7 @@ fn phases(
     world: &World,
     servers: &mut [RedisServer],
     respool: &mut Respool,
-    (program, clock, settings_file, form): (&Program, &WallClock, &Path, Form),
+    ((program, clock, settings_file, form), plan): ((&Program, &WallClock, &Path, Form), &chaos::Plan),
     requests: u64,
 ) -> Result<(chaos::Summary, u64), Box<dyn std::error::Error>> {
     let per_client = requests.div_ceil(options.clients);
@@ -269,7 +284,7 @@ fn phases(
             true => Ok(chaos::Summary::default()),
             false => {
                 let requests = requests - requests / WARM_UP_DIVISOR;
-                Chaos::new(world, servers, respool, (program, clock), settings_file, form).run(requests)
+                Chaos::new(world, servers, respool, (program, clock), settings_file, form).run(requests, plan)
             }
         });
         all_clients(options, world, per_client - per_client.div_ceil(WARM_UP_DIVISOR), Behaviour::Hostile);

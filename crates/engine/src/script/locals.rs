@@ -57,6 +57,8 @@ pub(super) struct Places {
     locals: Vec<Vec<Variable>>,
     /// The function, and the instruction of its own in front of which the place is.
     places: Vec<(u32, u32)>,
+    /// Instructions of the largest function, the calls in it included.
+    pub(super) instructions_max: usize,
 }
 
 /// A variable, and in front of which instructions it is in scope.
@@ -349,6 +351,7 @@ impl Rewriter<'_> {
         }
         starts.push(code.len());
         self.words += code.len();
+        self.places.instructions_max = self.places.instructions_max.max(code.len());
         if name.max(function.functions.len() + calls) >= OPERANDS {
             return None;
         }

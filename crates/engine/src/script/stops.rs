@@ -37,6 +37,11 @@ const LEVELS_PER_STEP: usize = 4;
 /// Pairs of variables that are held at a place, for each step that it counts.
 const HELD_PAIRS_PER_STEP: usize = 8;
 
+/// Instructions that Lua goes through to find the name of a function, for each step that it counts.
+const SEARCHED_PER_STEP: usize = 8;
+/// What an instruction takes, with its line.
+const INSTRUCTION_BYTES: usize = 8;
+
 /// Calls that Lua nests before it says for the first time that they are too many.
 const CALLS_ONCE_TOO_DEEP: usize = 16_384;
 /// Calls that are too many in any case: Lua's bound is 20,000, of which some are the debugger's.
@@ -214,7 +219,7 @@ impl Stops<'_> {
                 () if is_either("c", "continue") => return Ok(()),
                 () if is_either("a", "abort") => return Err(self.end(lua, text::ABORTED)),
                 () if is_either("h", "help") => self.with(Debugger::help),
-                () if is_either("t", "trace") => self.trace(lua),
+                () if is_either("t", "trace") => self.trace(lua)?,
                 () if is_either("m", "maxlen") => self.with(|debugger| debugger.limit_shown(words)),
                 () if is_either("b", "break") => self.with(|debugger| debugger.set_breakpoints(words)),
                 () if is_either("l", "list") => self.with(|debugger| debugger.say_list(words)),
@@ -237,22 +242,41 @@ impl Stops<'_> {
         raise::throw_text(lua, why)
     }
 
-    fn trace(&self, lua: &Lua) {
+    /// Others may have a turn between two functions.
+    fn trace(&self, lua: &Lua) -> Result<()> {
         // This function itself is the innermost.
         for level in 1..=DEBUGGER_TRACED_MAX {
-            let seen = lua.inspect_stack(level, |frame| {
-                let is_script = is_debugged(frame);
-                let name = frame.names().name.map_or_else(|| "top level".to_owned(), std::borrow::Cow::into_owned);
-                (is_script, name, frame.current_line().unwrap_or_default())
-            });
-            let Some((is_script, name, line)) = seen else { return };
-            if is_script {
-                let first = if level == 1 { "In" } else { "From" };
-                self.with(|debugger| {
-                    debugger.say(format!("{first} {name}:"));
-                    debugger.say_line(line);
-                });
+            let Some(is_script) = lua.inspect_stack(level, is_debugged) else { break };
+            if !is_script {
+                continue;
             }
+            if !self.with(|debugger| debugger.takes_more()) {
+                break;
+            }
+            self.effort.note_steps(self.searched(lua, level + 1) / SEARCHED_PER_STEP);
+            self.effort.step()?;
+            let seen = lua.inspect_stack(level, |frame| {
+                let name = frame.names().name.map_or_else(|| "top level".to_owned(), std::borrow::Cow::into_owned);
+                (name, frame.current_line().unwrap_or_default())
+            });
+            let Some((name, line)) = seen else { break };
+            let first = if level == 1 { "In" } else { "From" };
+            self.with(|debugger| {
+                debugger.say(format!("{first} {name}:"));
+                debugger.say_line(line);
+            });
+        }
+        Ok(())
+    }
+
+    /// Instructions that Lua goes through at most to find the name of a function that has been called at a level: all in front of the call.
+    /// How many code has that is not of the script is not known: no more than there is room for.
+    fn searched(&self, lua: &Lua, caller: usize) -> usize {
+        let kind = lua.inspect_stack(caller, |frame| (is_debugged(frame), frame.source().what));
+        match kind {
+            Some((true, _)) => self.frames.borrow().places.instructions_max,
+            Some((false, "Lua" | "main")) => lua.used_memory() / INSTRUCTION_BYTES,
+            _ => 0,
         }
     }
 

@@ -164,6 +164,39 @@ impl Debuggee {
         self.send(&words.iter().collect())
     }
 
+    /// Says something, and counts how often others may be served before the script stops again or ends.
+    fn slices(&mut self, words: &[&str]) -> (usize, Outcome, Vec<u8>) {
+        self.session.has_waited = true;
+        let mut words: ArgsBuf = words.iter().collect();
+        for slices in 0..SLICES_MAX {
+            let (outcome, reply) = self.send_once(&words);
+            if outcome != Outcome::Unfinished {
+                return (slices, outcome, reply);
+            }
+            words = ArgsBuf::default();
+        }
+        panic!("a script has no end");
+    }
+
+    /// Says something that takes long. Another client has the script killed meanwhile, which ends it then.
+    fn must_be_killed_amid(&mut self, words: &[&str]) {
+        self.session.has_waited = true;
+        assert_eq!(self.send_once(&words.iter().collect()).0, Outcome::Unfinished);
+        assert_eq!(self.ask(&["SCRIPT", "KILL"]), "+OK\\r\\n");
+        let (outcome, reply) = self.send_once(&ArgsBuf::default());
+        let told = shown(&reply);
+        assert!(outcome == Outcome::Done && told.contains("-ERR Script killed by user with SCRIPT KILL"), "{told}");
+    }
+
+    /// One slice.
+    fn send_once(&mut self, args: &ArgsBuf) -> (Outcome, Vec<u8>) {
+        let eval: ArgsBuf = ["EVAL"].into_iter().collect();
+        let row = resolve(eval.as_args()).expect("it has a row");
+        let mut reply = Vec::new();
+        let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
+        (self.engine.execute(row, args.as_args(), &mut self.session, &mut encoder), reply)
+    }
+
     fn send(&mut self, args: &ArgsBuf) -> (Outcome, Vec<u8>) {
         let eval: ArgsBuf = ["EVAL"].into_iter().collect();
         let row = resolve(eval.as_args()).expect("it has a row");
@@ -540,26 +573,44 @@ fn many_variables_at_a_line_are_counted() {
         let script = format!("{locals}for i = 1, 1000 do\n KEYS[1] = i\nend\nreturn 7");
         let mut debuggee = Debuggee::with(EngineConfig::default());
         debuggee.must_stop(&script, &["0"]);
-        debuggee.session.has_waited = true;
-        let eval: ArgsBuf = ["EVAL"].into_iter().collect();
-        let row = resolve(eval.as_args()).expect("it has a row");
-        let mut words: ArgsBuf = ["c"].into_iter().collect();
-        let mut slices = 0;
-        loop {
-            let mut reply = Vec::new();
-            let mut encoder = Encoder::new(&mut reply, Protocol::Resp2);
-            match debuggee.engine.execute(row, words.as_args(), &mut debuggee.session, &mut encoder) {
-                Outcome::Unfinished => slices += 1,
-                outcome => {
-                    assert!(outcome == Outcome::Done && reply.ends_with(b":7\r\n"), "{}", shown(&reply));
-                    return slices;
-                }
-            }
-            words = ArgsBuf::default();
-        }
+        let (slices, outcome, reply) = debuggee.slices(&["c"]);
+        assert!(outcome == Outcome::Done && reply.ends_with(b":7\r\n"), "{}", shown(&reply));
+        slices
     };
     let (few, many) = (slices(1), slices(150));
     assert!(few <= 3 && many >= 20, "{few} {many}");
+}
+
+/// A script that has called a function so often within itself, with so much `code` in it, and stops there.
+fn stopped_deep(depth: usize, code: &str) -> Debuggee {
+    let script = format!(
+        "local function f(d)\n if d == 0 then\n  redis.breakpoint()\n  return 0\n end\n local q = 1\n {code}\n local v = f(d - 1)\n \
+        return v\nend\nlocal r = f({depth})\nreturn r"
+    );
+    let mut debuggee = Debuggee::with(EngineConfig::default());
+    debuggee.must_stop(&script, &["0"]);
+    loop {
+        let (outcome, reply) = debuggee.say(&["c"]);
+        assert_eq!(outcome, Outcome::Stopped, "{}", shown(&reply));
+        if shown(&reply).contains("redis.breakpoint() called") {
+            return debuggee;
+        }
+    }
+}
+
+/// Lua finds the name of a function in the code of the one around it, which may be long: others are served between two functions, and may
+/// end the script.
+#[test]
+fn a_trace_is_interrupted_as_often_as_its_functions_are_long() {
+    let slices = |code: &str| {
+        let (slices, outcome, reply) = stopped_deep(1000, code).slices(&["t"]);
+        assert!(outcome == Outcome::Stopped && reply.starts_with(b"*2000\r\n"), "{}", shown(&reply[..20]));
+        slices
+    };
+    let long = format!("q={}", ["q"; 20_000].join("+"));
+    let (few, many) = (slices(""), slices(&long));
+    assert!(few <= 1 && many >= 10, "{few} {many}");
+    stopped_deep(1000, &long).must_be_killed_amid(&["t"]);
 }
 
 /// What a function held goes with it when another takes its place, as without a debugger; without end, too.

@@ -75,6 +75,12 @@ impl Places {
         let in_scope = locals.iter().filter(move |local| local.scope.contains(&pc));
         Some(in_scope.map(|local| &*local.name).take(HELD_MAX))
     }
+
+    /// How many variables the function of a place has: finding those in scope looks at each.
+    pub(super) fn variables(&self, place: usize) -> usize {
+        let function = self.places.get(place).map(|(function, _)| *function as usize);
+        function.and_then(|function| self.locals.get(function)).map_or(0, Vec::len)
+    }
 }
 
 /// Why a script cannot be debugged.

@@ -39,6 +39,8 @@ const HELD_PAIRS_PER_STEP: usize = 8;
 
 /// Instructions that Lua goes through to find the name of a function, for each step that it counts.
 const SEARCHED_PER_STEP: usize = 8;
+/// Variables of a function whose scope is looked at, for each step that it counts.
+const VARIABLES_PER_STEP: usize = 8;
 /// What an instruction takes, with its line.
 const INSTRUCTION_BYTES: usize = 8;
 
@@ -88,8 +90,8 @@ impl ThreadFrames {
         Ok(())
     }
 
-    /// The names and values of the variables of one of them.
-    fn read(&self, place: usize, places: &Places) -> Option<(Vec<Vec<u8>>, MultiValue)> {
+    /// The number of the place where one of them is, and the values of its variables.
+    fn read(&self, place: usize) -> Option<(usize, MultiValue)> {
         let variables: Function = self.variables.raw_get(self.slot(place)).ok()?;
         let mut values: MultiValue = variables.call(()).ok()?;
         let number = match values.pop_front()? {
@@ -97,7 +99,7 @@ impl ThreadFrames {
             Value::Number(number) => number as usize,
             _ => return None,
         };
-        Some((places.names(number)?.map(<[u8]>::to_vec).collect(), values))
+        Some((number, values))
     }
 }
 
@@ -127,10 +129,10 @@ impl Frames {
         Ok(depth)
     }
 
-    /// The names and values of the variables of each function of a coroutine, the innermost first. They are read one by one.
-    fn variables(&self, thread: usize) -> impl Iterator<Item = Option<(Vec<Vec<u8>>, MultiValue)>> {
+    /// The place and the variables of each function of a coroutine, the innermost first. They are read one by one.
+    fn variables(&self, thread: usize) -> impl Iterator<Item = Option<(usize, MultiValue)>> {
         let of_thread = self.threads.iter().filter(move |known| known.thread.to_pointer() as usize == thread);
-        of_thread.flat_map(|known| (0..known.depths.len()).rev().map(|place| known.read(place, &self.places)))
+        of_thread.flat_map(|known| (0..known.depths.len()).rev().map(|place| known.read(place)))
     }
 }
 
@@ -226,7 +228,7 @@ impl Stops<'_> {
                 () if is_either("w", "whole") => self.with(Debugger::say_whole),
                 () if is_either("e", "eval") => self.evaluate(lua, words)?,
                 () if is_either("r", "redis") && words.len() > 1 => self.run(lua, words)?,
-                () if is_either("p", "print") && words.len() == 2 => self.print(thread, words.at(1)),
+                () if is_either("p", "print") && words.len() == 2 => self.print(lua, thread, words.at(1))?,
                 () if is_either("p", "print") => self.print_all(thread),
                 () => {
                     let unknown = "<error> Unknown Redis Lua debugger command or wrong number of arguments.";
@@ -280,27 +282,52 @@ impl Stops<'_> {
         }
     }
 
-    fn print(&self, thread: usize, name: &[u8]) {
-        let found = self.frames.borrow().variables(thread).flatten().find_map(|(names, values)| {
-            let place = names.iter().position(|known| known == name)?;
-            Some(values.get(place).cloned().unwrap_or(Value::Nil))
-        });
+    fn print(&self, lua: &Lua, thread: usize, name: &[u8]) -> Result<()> {
         let global = || match name {
             b"KEYS" | b"ARGV" => self.world.borrow().as_ref()?.get::<Value>(String::from_utf8_lossy(name)).ok(),
             _ => None,
         };
-        match found.or_else(global) {
+        match self.find(lua, thread, name)?.or_else(global) {
             Some(value) => self.say_value(b"<value> ", &value),
             None => self.with(|debugger| debugger.say("No such variable.")),
         }
+        Ok(())
+    }
+
+    /// The variable of a name in the innermost function that has one. Others may have a turn between two functions.
+    fn find(&self, lua: &Lua, thread: usize, name: &[u8]) -> Result<Option<Value>> {
+        let frames = self.frames.borrow();
+        for variables in frames.variables(thread) {
+            // What has asked meanwhile whether to go on has not been able to say so.
+            if let Some(why) = self.exchange.ended.get() {
+                return Err(raise::throw_text(lua, why));
+            }
+            let Some((place, values)) = variables else { continue };
+            let mut compared_bytes = 0;
+            let found = frames.places.names(place).and_then(|mut names| {
+                names.position(|known| {
+                    compared_bytes += if known.len() == name.len() { name.len() } else { 0 };
+                    known == name
+                })
+            });
+            if let Some(found) = found {
+                return Ok(Some(values.get(found).cloned().unwrap_or(Value::Nil)));
+            }
+            self.effort.note_steps(frames.places.variables(place) / VARIABLES_PER_STEP);
+            self.effort.copy(compared_bytes)?;
+        }
+        Ok(None)
     }
 
     fn print_all(&self, thread: usize) {
-        let variables = self.frames.borrow().variables(thread).next().flatten();
-        let (names, values) = variables.unwrap_or_default();
+        let frames = self.frames.borrow();
+        let (names, values): (Vec<&[u8]>, MultiValue) = match frames.variables(thread).next().flatten() {
+            Some((place, values)) => (frames.places.names(place).map(Iterator::collect).unwrap_or_default(), values),
+            None => Default::default(),
+        };
         let mut shower = self.shower();
         for (place, name) in names.iter().enumerate() {
-            let head = [b"<value> ", &name[..], b" = "].concat();
+            let head = [b"<value> ", *name, b" = "].concat();
             self.say_shown(&mut shower, &head, values.get(place).unwrap_or(&Value::Nil));
         }
         if names.is_empty() {

@@ -581,11 +581,11 @@ fn many_variables_at_a_line_are_counted() {
     assert!(few <= 3 && many >= 20, "{few} {many}");
 }
 
-/// A script that has called a function so often within itself, with so much `code` in it, and stops there.
-fn stopped_deep(depth: usize, code: &str) -> Debuggee {
+/// A script that has called a function so often within itself, with this code in front of the call and behind it, and stops there.
+fn stopped_deep(depth: usize, code: &str, code_behind: &str) -> Debuggee {
     let script = format!(
         "local function f(d)\n if d == 0 then\n  redis.breakpoint()\n  return 0\n end\n local q = 1\n {code}\n local v = f(d - 1)\n \
-        return v\nend\nlocal r = f({depth})\nreturn r"
+        {code_behind}\n return v\nend\nlocal r = f({depth})\nreturn r"
     );
     let mut debuggee = Debuggee::with(EngineConfig::default());
     debuggee.must_stop(&script, &["0"]);
@@ -603,14 +603,34 @@ fn stopped_deep(depth: usize, code: &str) -> Debuggee {
 #[test]
 fn a_trace_is_interrupted_as_often_as_its_functions_are_long() {
     let slices = |code: &str| {
-        let (slices, outcome, reply) = stopped_deep(1000, code).slices(&["t"]);
+        let (slices, outcome, reply) = stopped_deep(1000, code, "").slices(&["t"]);
         assert!(outcome == Outcome::Stopped && reply.starts_with(b"*2000\r\n"), "{}", shown(&reply[..20]));
         slices
     };
     let long = format!("q={}", ["q"; 20_000].join("+"));
     let (few, many) = (slices(""), slices(&long));
     assert!(few <= 1 && many >= 10, "{few} {many}");
-    stopped_deep(1000, &long).must_be_killed_amid(&["t"]);
+    stopped_deep(1000, &long, "").must_be_killed_amid(&["t"]);
+}
+
+/// A variable is looked for in each function under way, among all that the function ever has.
+#[test]
+fn a_variable_is_looked_for_with_interruptions() {
+    let stopped = |variables: usize| stopped_deep(1000, "", &"do local a end ".repeat(variables));
+    let slices = |variables: usize| {
+        let (slices, outcome, reply) = stopped(variables).slices(&["p", "nosuch"]);
+        assert!(outcome == Outcome::Stopped && reply.ends_with(b"+No such variable.\r\n"), "{}", shown(&reply));
+        slices
+    };
+    let (few, many) = (slices(1), slices(20_000));
+    assert!(few <= 2 && many >= 10, "{few} {many}");
+    // Names as long as the one that is looked for are compared with it.
+    let long = "n".repeat(4000);
+    let names: Vec<String> = (0..50).map(|number| format!("{long}{number:02}")).collect();
+    let slices = |name: &str| stopped_deep(1000, &format!("local {}", names.join(",")), "").slices(&["p", name]).0;
+    let (few, many) = (slices(&long), slices(&format!("{long}xx")));
+    assert!(many >= few + 20, "{few} {many}");
+    stopped(20_000).must_be_killed_amid(&["p", "nosuch"]);
 }
 
 /// What a function held goes with it when another takes its place, as without a debugger; without end, too.

@@ -306,6 +306,11 @@ pub(crate) const DEBUGGER_TRACED_MAX: usize = 1_000;
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_THREADS_MAX: usize = 32;
 
+/// Bytes of the name of code that a script compiles, which is its text if the script says none. The binding reads all of it wherever it tells
+/// which function a frame is of: under a debugger at each line. Lua shows sixty of them, and they are among those kept.
+#[cfg(feature = "scripting")]
+pub(crate) const CODE_NAME_BYTES_MAX: usize = 4096;
+
 /// Lines that begin between two places at which a debugger may stop: a statement of several lines.
 #[cfg(feature = "scripting")]
 pub(crate) const DEBUGGER_LINES_BEGUN_MAX: usize = 64;

@@ -22,8 +22,8 @@ use super::random::Random;
 use super::stops::{Frames, Stops};
 use super::{bits, cjson, cmsgpack, convert, locals, pattern, stops, structs, text};
 use crate::limits::{
-    SCRIPT_GARBAGE_BYTES, SCRIPT_MEMORY_BYTES_MAX, SCRIPT_SLICE_COROUTINES, SCRIPT_SLICE_INSTRUCTIONS,
-    SCRIPT_STRING_BYTES_MAX, UNPACKED_VALUES_MAX,
+    CODE_NAME_BYTES_MAX, SCRIPT_GARBAGE_BYTES, SCRIPT_MEMORY_BYTES_MAX, SCRIPT_SLICE_COROUTINES,
+    SCRIPT_SLICE_INSTRUCTIONS, SCRIPT_STRING_BYTES_MAX, UNPACKED_VALUES_MAX,
 };
 
 /// Arguments of a script that go by Lua's stack.
@@ -716,8 +716,16 @@ fn loaded(lua: &Lua, text: &[u8], name: &[u8], world: &WorldSlot) -> Result<(Val
     let Some(world) = world.borrow().clone() else { return Ok((Value::Nil, Value::Nil)) };
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     let name = if name == DEBUGGED_NAME.as_bytes() { SCRIPT_NAME } else { name };
-    match compile(lua, text, name, &world) {
+    match compile(lua, text, &shortened_name(name), &world) {
         Ok(function) => Ok((Value::Function(function), Value::Nil)),
         Err(error) => Ok((Value::Nil, Value::String(lua.create_string(why(&error))?))),
+    }
+}
+
+/// What is kept of the name of a chunk: of that of a file, which begins with `@`, Lua shows the end.
+fn shortened_name(name: &[u8]) -> Vec<u8> {
+    match name.split_first() {
+        Some((b'@', path)) => [b"@", &path[path.len().saturating_sub(CODE_NAME_BYTES_MAX)..]].concat(),
+        _ => name[..name.len().min(CODE_NAME_BYTES_MAX)].to_vec(),
     }
 }

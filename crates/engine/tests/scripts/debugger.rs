@@ -633,6 +633,32 @@ fn a_variable_is_looked_for_with_interruptions() {
     stopped(20_000).must_be_killed_amid(&["p", "nosuch"]);
 }
 
+/// What is looked at of a function at each line and in each error has a bound: a script may give its code names as long as it likes.
+#[test]
+fn names_of_code_are_bounded() {
+    let mut debuggee = Debuggee::with(EngineConfig::default());
+    let long = "string.rep('n', 1000000)";
+    for (name, shown_name) in [
+        (format!("'@' .. {long} .. 'end'"), "nnnend:1: x"),
+        (format!("'=begin' .. {long}"), "beginnnn"),
+        (long.into(), "[string \\\"nnnn"),
+    ] {
+        for script in [
+            "return loadstring(\"error('x')\", NAME)()",
+            "local text = \"error('x')\"\nreturn load(function() local said = text text = nil return said end, NAME)()",
+        ] {
+            let script = script.replace("NAME", &name);
+            let told = debuggee.ask(&["EVAL", &script, "0"]);
+            assert!(
+                told.len() < 5_000 && told.contains(shown_name),
+                "{script}: {} {}",
+                told.len(),
+                &told[..told.len().min(200)]
+            );
+        }
+    }
+}
+
 /// What a function held goes with it when another takes its place, as without a debugger; without end, too.
 #[test]
 fn variables_go_with_their_functions() {

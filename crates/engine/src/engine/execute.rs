@@ -207,9 +207,8 @@ impl Execute for Engine {
         if bytes > limits::DEBUGGER_COPY_BYTES_MAX {
             return Err("the keys take more memory than may be copied; SCRIPT DEBUG SYNC needs no copy");
         }
-        let keys: usize = (0..self.databases()).map(|database| self.keyspace_size(database).keys).sum();
-        if keys > limits::DEBUGGER_COPY_KEYS_MAX {
-            return Err("there are more keys than may be copied; SCRIPT DEBUG SYNC needs no copy");
+        if self.keyspace.copy_effort() > limits::DEBUGGER_COPY_PARTS_MAX {
+            return Err("there are more keys and elements than may be copied; SCRIPT DEBUG SYNC needs no copy");
         }
         // What its script adds is memory of this process beside that of the keys, and nothing makes room for it.
         let room = (bytes + limits::DEBUGGER_COPY_BYTES_ADDED) as u64;
@@ -440,5 +439,30 @@ mod tests {
         }
         script.say("SPOP t");
         assert_eq!(changed(&mut script), [Some(b"t".to_vec())]);
+    }
+
+    /// What takes time when keys are copied is what is made anew, in keys and in values.
+    #[cfg(feature = "scripting")]
+    #[test]
+    fn the_effort_of_a_copy_is_that_of_its_parts() {
+        let mut script = Script::new();
+        let mut added = |requests: &[&str]| {
+            let before = script.engine.keyspace.copy_effort();
+            requests.iter().for_each(|request| _ = script.say(request));
+            script.engine.keyspace.copy_effort() - before
+        };
+        assert_eq!(added(&["SET s 1", "SET s 2", "SET t 3"]), 2);
+        let many = |command: &str, element: &dyn Fn(usize) -> String| {
+            (0..1000).fold(command.to_owned(), |request, number| request + " " + &element(number))
+        };
+        assert_eq!(added(&["HSET h a 1 b 2"]), 2, "a key, and bytes in a row");
+        assert_eq!(added(&[&*many("SADD i", &|number| number.to_string())]), 1001);
+        assert_eq!(added(&[&*many("SADD m", &|number| format!("m{number}"))]), 1001);
+        assert_eq!(added(&[&*many("HSET g", &|number| format!("f{number} v"))]), 1001);
+        assert_eq!(added(&[&*many("ZADD z", &|number| format!("{number} m{number}"))]), 1001);
+        assert!((2..20).contains(&added(&[&*many("RPUSH l", &|number| number.to_string())])));
+        assert_eq!(added(&["XADD x 1 a b", "XADD x 2 a b", "XGROUP CREATE x one 0", "XGROUP CREATE x two 0"]), 4);
+        assert_eq!(added(&["XREADGROUP GROUP two c STREAMS x >", "XGROUP CREATECONSUMER x one d"]), 4);
+        assert_eq!(added(&["MSET a 1 b 2", "DEL s"]), 1);
     }
 }

@@ -678,6 +678,16 @@ impl Keyspace {
         self.databases[database].table.iter().map(|record| KeyRecord::new(self.heap.pool.get(record)).key().to_vec())
     }
 
+    /// About how much there is to copy: keys, and the records and nodes of their values.
+    #[cfg(feature = "scripting")]
+    pub(crate) fn copy_effort(&self) -> usize {
+        let of_value = |record| match KeyRecord::new(self.heap.pool.get(record)).value() {
+            Value::Object(_, number) => self.objects.get(number).map_or(0, Object::copy_effort),
+            _ => 0,
+        };
+        self.databases.iter().flat_map(|database| database.table.iter()).map(|record| 1 + of_value(record)).sum()
+    }
+
     /// Finds a key whatever its deadline says, and changes nothing.
     pub(crate) fn find_expired_too(&self, database: usize, key: &[u8]) -> Option<Found> {
         self.place_of(database, key)

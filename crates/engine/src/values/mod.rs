@@ -81,6 +81,19 @@ impl Object {
         }
     }
 
+    /// About how many records and nodes are made for a copy of it. What is held as bytes in a row is one.
+    #[cfg(feature = "scripting")]
+    pub(crate) fn copy_effort(&self) -> usize {
+        match self {
+            Self::Stream(stream) => {
+                let groups = stream.groups.values();
+                let entries = groups.map(|group| 1 + group.consumers().len() + group.pending_len());
+                stream.log.nodes() + entries.sum::<usize>()
+            }
+            _ => self.free_effort(),
+        }
+    }
+
     /// The same value once more.
     pub(crate) fn duplicate(&self, heap: &mut Heap) -> Self {
         match self {

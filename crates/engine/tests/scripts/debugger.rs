@@ -743,6 +743,28 @@ fn a_copy_for_a_debugger_has_a_bound_of_its_own() {
     }
 }
 
+/// No client is served while keys are copied: it is what is made anew that takes time, in many keys or in one.
+#[test]
+fn a_copy_for_a_debugger_has_a_bound_on_elements() {
+    let mut debuggee = Debuggee::with(EngineConfig::default());
+    let mut add = |command: &str, value: &str| {
+        for first in (0..500_000).step_by(50_000) {
+            let members: Vec<String> = (first..first + 50_000).map(|number| format!("m{number}")).collect();
+            let mut words = vec![command, "k"];
+            members.iter().for_each(|member| words.extend([&**member, value].iter().filter(|word| !word.is_empty())));
+            debuggee.ask(&words);
+        }
+        let now = debuggee.session.now;
+        let copied = debuggee.engine.copy_for_debugging(now).map(|copy| copy.keyspace_size(0).keys);
+        debuggee.ask(&["DEL", "k"]);
+        copied
+    };
+    let too_many = Err("there are more keys and elements than may be copied; SCRIPT DEBUG SYNC needs no copy");
+    assert_eq!(add("SADD", ""), too_many);
+    assert_eq!(add("HSET", "v"), too_many);
+    assert_eq!(add("RPUSH", ""), Ok(1), "it is held in few parts");
+}
+
 /// Commands that the server calls otherwise are called otherwise in a copy too.
 /// Its client knows the time and how much memory is used, and must not choose keys by them that collide.
 #[test]

@@ -380,7 +380,7 @@ fn copies_for_debuggers_are_made_now_and_then() -> io::Result<()> {
     wait_until("the keys are too many", Duration::from_secs(60), || {
         let refused = String::from_utf8_lossy(&third.command(&["EVAL", "return 1", "0"])?).into_owned();
         assert!(refused.starts_with("-ERR can't run EVAL in debugging mode: "), "{refused}");
-        Ok(refused.contains("there are more keys than may be copied"))
+        Ok(refused.contains("there are more keys and elements than may be copied"))
     })
 }
 

@@ -169,7 +169,11 @@ impl Stops<'_> {
             return Ok(());
         }
         match self.enter(lua, variables) {
-            Err(error) if is_out_of_stack(&error) && self.exchange.ended.get().is_none() => return out_of_stack(lua),
+            Err(error) if is_out_of_stack(&error) && self.exchange.ended.get().is_none() => {
+                // It does not stop later at a line that has begun here.
+                while self.with(Debugger::next_begun).is_some() {}
+                return out_of_stack(lua);
+            }
             entered => entered?,
         }
         while let Some(line) = self.with(Debugger::next_begun) {
@@ -221,14 +225,16 @@ impl Stops<'_> {
                 () if is_either("c", "continue") => return Ok(()),
                 () if is_either("a", "abort") => return Err(self.end(lua, text::ABORTED)),
                 () if is_either("h", "help") => self.with(Debugger::help),
-                () if is_either("t", "trace") => self.trace(lua)?,
+                () if is_either("t", "trace") => self.settle(self.trace(lua))?,
                 () if is_either("m", "maxlen") => self.with(|debugger| debugger.limit_shown(words)),
                 () if is_either("b", "break") => self.with(|debugger| debugger.set_breakpoints(words)),
                 () if is_either("l", "list") => self.with(|debugger| debugger.say_list(words)),
                 () if is_either("w", "whole") => self.with(Debugger::say_whole),
-                () if is_either("e", "eval") => self.evaluate(lua, words)?,
-                () if is_either("r", "redis") && words.len() > 1 => self.run(lua, words)?,
-                () if is_either("p", "print") && words.len() == 2 => self.print(lua, thread, words.at(1))?,
+                () if is_either("e", "eval") => self.settle(self.evaluate(lua, words))?,
+                () if is_either("r", "redis") && words.len() > 1 => self.settle(self.run(lua, words))?,
+                () if is_either("p", "print") && words.len() == 2 => {
+                    self.settle(self.print(lua, thread, words.at(1)))?
+                }
                 () if is_either("p", "print") => self.print_all(thread),
                 () => {
                     let unknown = "<error> Unknown Redis Lua debugger command or wrong number of arguments.";
@@ -242,6 +248,18 @@ impl Stops<'_> {
     fn end(&self, lua: &Lua, why: &'static str) -> mlua::Error {
         self.exchange.end(why);
         raise::throw_text(lua, why)
+    }
+
+    /// What a command of the client fails for, such as want of stack, is no error of the script, unless that is to end.
+    fn settle(&self, done: Result<()>) -> Result<()> {
+        let Err(error) = done else { return Ok(()) };
+        if self.exchange.ended.get().is_some() {
+            return Err(error);
+        }
+        let why = chunk::why(&error);
+        let first_line = why.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        self.with(|debugger| debugger.say([b"<error> ", shortened(first_line)].concat()));
+        Ok(())
     }
 
     /// Others may have a turn between two functions.
@@ -411,9 +429,12 @@ fn out_of_stack(lua: &Lua) -> Result<()> {
     }
 }
 
-/// Whether calls are nested too deep for one more.
+/// Whether calls are nested too deep for one more. Those that go through functions of C, such as `pcall`, have a bound of their own, and what
+/// fails behind that is an error without a name.
 fn is_out_of_stack(error: &mlua::Error) -> bool {
-    matches!(error, mlua::Error::StackError) || chunk::why(error).starts_with(b"stack overflow")
+    const TEXTS: [&str; 3] = ["stack overflow", "C stack overflow", "error in error handling"];
+    let why = chunk::why(error);
+    matches!(error, mlua::Error::StackError) || TEXTS.iter().any(|text| why.starts_with(text.as_bytes()))
 }
 
 /// `redis.debug`: shows values. Gives how many bytes have been looked at for that, at most: a table's free places are among them.

@@ -565,6 +565,58 @@ fn recursion_without_end_has_its_own_error() {
     assert!(outcome == Outcome::Done && reply.ends_with(b"$5\r\nfalse\r\n"), "{}", shown(&reply));
 }
 
+/// Calls through functions of C have a bound of their own: a script comes to the same with a debugger, wherever that stops it and whatever its
+/// client says there.
+#[test]
+fn calls_through_c_are_nested_as_deep_as_without() {
+    for depth in 190..=202 {
+        let script = format!(
+            "local function f(n)\n if n == 0 then\n  return 'end'\n end\n local ok, v = pcall(f, n - 1)\n return v\nend\n\
+            local r = f({depth})\nreturn tostring(r)"
+        );
+        let mut debuggee = Debuggee::with(EngineConfig::default());
+        let plain = debuggee.ask(&["EVAL", &script, "0"]);
+        for (says, stops_min) in
+            [(&["c"][..], 0), (&["s"], 500), (&["t", "p v", "p", "e 1", "e f(1)", "r get k", "s"], 500)]
+        {
+            let mut debuggee = Debuggee::with(EngineConfig::default());
+            debuggee.must_stop(&script, &["0"]);
+            let mut stops = 0;
+            let told = 'session: loop {
+                for line in says {
+                    let words: Vec<&str> = line.split(' ').collect();
+                    let (outcome, reply) = debuggee.say(&words);
+                    if outcome == Outcome::Done {
+                        break 'session shown(&reply);
+                    }
+                }
+                stops += 1;
+            };
+            assert!(told.ends_with(&format!("+<endsession>\\r\\n{plain}")), "{depth} {says:?}: {told}, not {plain}");
+            assert!(stops >= stops_min, "{depth} {says:?}: {stops}");
+        }
+    }
+}
+
+/// What a client has asked for fails, and its script goes on.
+#[test]
+fn what_a_command_fails_for_is_no_error_of_the_script() {
+    let mut debuggee = Debuggee::with(EngineConfig::default());
+    let script =
+        "local s, t = string.rep('s', 1.2e8), string.rep('t', 1.2e8)\nredis.breakpoint()\nlocal n = #s + #t\nreturn n";
+    debuggee.must_stop(script, &["0"]);
+    assert_eq!(debuggee.say(&["c"]).0, Outcome::Stopped);
+    let (outcome, reply) = debuggee.say(&["r", "echo", &"x".repeat(40 << 20)]);
+    let told = shown(&reply);
+    assert!(
+        outcome == Outcome::Stopped && told.contains("+<error> not enough memory"),
+        "{}",
+        &told[..told.len().min(200)]
+    );
+    let (outcome, reply) = debuggee.say(&["c"]);
+    assert!(outcome == Outcome::Done && reply.ends_with(b":240000000\r\n"), "{}", shown(&reply));
+}
+
 /// Each variable in scope is work at each line: others are served more often.
 #[test]
 fn many_variables_at_a_line_are_counted() {

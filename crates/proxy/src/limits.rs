@@ -513,11 +513,11 @@ pub const CLIENT_MEMORY_INTERVAL_US: u64 = 50_000;
 /// Clients of one worker that may debug scripts among copies of all keys at the same time: each copy takes as much memory as the keys.
 pub(crate) const DEBUGGER_COPIES_MAX: usize = 2;
 
-/// Microseconds that copying all keys for a debugger may take without any consequence: little more than other requests may.
-pub const DEBUGGER_COPY_QUICK_US: u64 = 20_000;
+/// Microseconds that copies of all keys for debuggers may take without any consequence: little more than other requests may.
+pub const DEBUGGER_COPY_QUICK_US: u64 = 50_000;
 
-/// How many times as long as it took beyond that no keys are copied by the same worker: about a twentieth of its time goes into large copies, whether
-/// it is bytes or keys that take it.
+/// How many times as long as they took beyond that no keys are copied by the same worker: no more than a twentieth of its time goes into copies,
+/// whether they are large or many, and whether it is bytes or keys that take it.
 pub const DEBUGGER_COPY_PAUSES: u64 = 20;
 
 /// How long a script runs with a debugger whose client has closed its side, in microseconds, before that counts as having left. A client that has

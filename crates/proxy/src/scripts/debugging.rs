@@ -15,7 +15,7 @@ use crate::ids::{ClientHandle, ClientId};
 use crate::interfaces::call::Call;
 use crate::interfaces::engine_calls::{EngineCall, EngineCalls};
 use crate::interfaces::engine_changes::EngineChanges;
-use crate::limits::{DEBUGGER_COPIES_MAX, DEBUGGER_COPY_PAUSES, DEBUGGER_COPY_QUICK_US, DEBUGGER_HUNG_UP_US};
+use crate::limits::{DEBUGGER_COPIES_MAX, DEBUGGER_HUNG_UP_US};
 use crate::session::{Flow, Session, SessionFlags};
 use crate::workers::late_scripts::Debugging;
 use respool_command::{
@@ -128,24 +128,25 @@ fn begin(side: &mut impl EngineCalls, call: Call<'_>) -> Flow {
     step(side, Debugging { client, id, row, database, own, asker: None, runs_since_us: 0 }, Said::Eval(request.args))
 }
 
-/// An engine with copies of all keys. Making it takes time of all clients: one that took long is followed by none for a while, whatever came of
-/// it.
+/// An engine with copies of all keys. Making it takes time of all clients, and is followed by a pause whatever came of it.
 fn copy<E: Execute>(env: &mut Env<E>) -> Result<E, &'static str> {
     if env.debuggers.copies() >= DEBUGGER_COPIES_MAX {
         return Err("as many clients debug as may");
     }
-    let (now, now_us) = (env.engine_now(), env.now.mono_us);
-    if now_us < env.debuggers.copies_from_us {
+    if !env.debuggers.may_copy(env.now.mono_us) {
         return Err("the keys have just been copied for another session; try again in a few seconds");
     }
-    let engine = env.engine.as_ref().ok_or("there is no engine")?;
-    let clock_us = || env.shared.hooks.monotonic_us().unwrap_or(now_us);
-    let begun_us = clock_us();
-    let copied = engine.copy_for_debugging(now);
-    let ended_us = clock_us();
-    let long_us = ended_us.saturating_sub(begun_us + DEBUGGER_COPY_QUICK_US);
-    env.debuggers.copies_from_us = ended_us + long_us * DEBUGGER_COPY_PAUSES;
-    copied
+    let now = env.engine_now();
+    timed(env, |env| env.engine.as_ref().ok_or("there is no engine")?.copy_for_debugging(now))
+}
+
+/// Makes or drops copies of keys, and notes how long that has taken.
+fn timed<E: Execute, R>(env: &mut Env<E>, work: impl FnOnce(&Env<E>) -> R) -> R {
+    let clock_us = |env: &Env<E>| env.shared.hooks.monotonic_us().unwrap_or(env.now.mono_us);
+    let begun_us = clock_us(env);
+    let done = work(env);
+    env.debuggers.note_copied(begun_us, clock_us(env));
+    done
 }
 
 /// Lets a script run until it stops, and tells its client if that waits. What has left is told nothing, and its script stops nowhere.
@@ -208,7 +209,7 @@ fn step<C: EngineCalls>(side: &mut C, mut debugging: Debugging<C::Engine>, said:
             tell(env);
             let is_shared = debugging.own.is_none();
             env.debuggers.has_released |= is_shared;
-            drop(debugging);
+            timed(env, |_| drop(debugging));
             if is_there {
                 env.clients.stop_client(client.index);
             }
@@ -275,8 +276,10 @@ pub(crate) fn go_on_debugging(side: &mut impl EngineCalls) -> bool {
         let env = side.env();
         let is_there = !has_gone(env, client);
         // A copy ends with the client that saw it.
-        if let Some(debugging) = env.debuggers.take(client).filter(|one| one.own.is_none() || is_there) {
-            _ = step(side, debugging, Said::Nothing);
+        match env.debuggers.take(client) {
+            Some(debugging) if debugging.own.is_some() && !is_there => timed(env, |_| drop(debugging)),
+            Some(debugging) => _ = step(side, debugging, Said::Nothing),
+            None => {}
         }
     }
     let env = side.env();

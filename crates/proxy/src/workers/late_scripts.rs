@@ -2,6 +2,7 @@
 //! one, and those with debuggers. The engines say when one is late, and workers look before they change all of them.
 
 use crate::ids::{Asker, ClientHandle, ClientNumber};
+use crate::limits::{DEBUGGER_COPY_PAUSES, DEBUGGER_COPY_QUICK_US};
 use respool_command::{Command, Row, ScriptingCommand, text};
 use respool_wire::ArgsBuf;
 use std::sync::Arc;
@@ -89,8 +90,8 @@ pub(crate) struct Debuggers<E> {
     pub(crate) all: Vec<Debugging<E>>,
     /// Clients that were held back may go on.
     pub(crate) has_released: bool,
-    /// From when on keys may be copied again, in microseconds of the monotonic clock.
-    pub(crate) copies_from_us: u64,
+    /// When all copies of keys have been waited for, in microseconds of the monotonic clock.
+    copies_until_us: u64,
 }
 
 /// A script with a debugger.
@@ -111,7 +112,7 @@ pub(crate) struct Debugging<E> {
 
 impl<E> Default for Debuggers<E> {
     fn default() -> Self {
-        Self { all: Vec::new(), has_released: false, copies_from_us: 0 }
+        Self { all: Vec::new(), has_released: false, copies_until_us: 0 }
     }
 }
 
@@ -124,6 +125,17 @@ impl<E> Debuggers<E> {
     /// How many have copies of all keys.
     pub(crate) fn copies(&self) -> usize {
         self.all.iter().filter(|one| one.own.is_some()).count()
+    }
+
+    /// Whether keys may be copied now.
+    pub(crate) fn may_copy(&self, now_us: u64) -> bool {
+        self.copies_until_us <= now_us.saturating_add(DEBUGGER_COPY_QUICK_US * DEBUGGER_COPY_PAUSES)
+    }
+
+    /// Keys were copied, or copies dropped, from then to then.
+    pub(crate) fn note_copied(&mut self, begun_us: u64, ended_us: u64) {
+        let pause_us = ended_us.saturating_sub(begun_us).saturating_mul(DEBUGGER_COPY_PAUSES);
+        self.copies_until_us = self.copies_until_us.max(ended_us).saturating_add(pause_us);
     }
 
     /// Whether a client has one.
@@ -172,6 +184,41 @@ mod tests {
             assert_eq!(late.busy(), busy, "{said}");
             let handle = |client| env.clients.sessions.handle(client).expect("it is there");
             assert!(late.is_of(handle(waits)) && !late.is_of(handle(other)));
+        }
+    }
+
+    /// Twenty times as long as copies took, none is made: but for 50 milliseconds, in however many pieces.
+    #[test]
+    fn copies_for_debuggers_are_waited_for() {
+        // When each copy begins, and how long it takes; when the next one may be made, by the exact microsecond.
+        for (copies, next_us) in [
+            (&[(1_000, 20_000)][..], 0),
+            (&[(1_000, 50_000)], 51_000),
+            (&[(1_000, 50_001)], 51_001 + 20),
+            (&[(1_000, 1_000_000)], 1_001_000 + 19_000_000),
+            (&[(0, 40_000), (40_000, 30_000)], 40_000 + 20 * 40_000 + 20 * 30_000 - 1_000_000),
+            (&[(0, 40_000), (840_000, 40_000)], 680_000),
+            (&[(0, 500_000), (10_000_000, 60_000)], 10_500_000 + 20 * 60_000 - 1_000_000),
+        ] {
+            let mut debuggers = Debuggers::<()>::default();
+            for &(begun_us, took_us) in copies {
+                debuggers.note_copied(begun_us, begun_us + took_us);
+            }
+            assert!(debuggers.may_copy(next_us), "{copies:?}");
+            assert!(next_us == 0 || !debuggers.may_copy(next_us - 1), "{copies:?}");
+        }
+        for took_us in [100, 3_000, 49_000, 700_000] {
+            let mut debuggers = Debuggers::<()>::default();
+            let (mut now_us, mut copying_us) = (0, 0);
+            while now_us < 100_000_000 {
+                if debuggers.may_copy(now_us) {
+                    debuggers.note_copied(now_us, now_us + took_us);
+                    (now_us, copying_us) = (now_us + took_us, copying_us + took_us);
+                }
+                now_us += 50;
+            }
+            let most_us = 100_000_000 / 20 + 50_000 + took_us;
+            assert!(copying_us <= most_us && copying_us >= most_us / 2, "{took_us}: {copying_us}");
         }
     }
 }

@@ -344,9 +344,11 @@ impl Stops<'_> {
             None => Default::default(),
         };
         let mut shower = self.shower();
-        for (place, name) in names.iter().enumerate() {
-            let head = [b"<value> ", *name, b" = "].concat();
-            self.say_shown(&mut shower, &head, values.get(place).unwrap_or(&Value::Nil));
+        let mut lines = shower.show_all(&names, &values);
+        while self.with(|debugger| debugger.takes_more())
+            && let Some(line) = lines.next()
+        {
+            self.with(|debugger| debugger.say_value(line));
         }
         if names.is_empty() {
             self.with(|debugger| debugger.say("No local variables in the current context."));
@@ -354,20 +356,16 @@ impl Stops<'_> {
     }
 
     fn say_value(&self, head: &[u8], value: &Value) {
-        self.say_shown(&mut self.shower(), head, value);
-    }
-
-    fn shower(&self) -> Shower<'_> {
-        Shower::new(self.with(|debugger| debugger.value_bytes()), Some(&self.real))
-    }
-
-    fn say_shown(&self, shower: &mut Shower<'_>, head: &[u8], value: &Value) {
         if !self.with(|debugger| debugger.takes_more()) {
             return;
         }
         let mut line = head.to_vec();
-        shower.show(&mut line, value, 0);
+        self.shower().show(&mut line, value, 0);
         self.with(|debugger| debugger.say_value(line));
+    }
+
+    fn shower(&self) -> Shower<'_> {
+        Shower::new(self.with(|debugger| debugger.value_bytes()), Some(&self.real))
     }
 
     fn evaluate(&self, lua: &Lua, words: Args<'_>) -> Result<()> {
@@ -449,7 +447,7 @@ pub(super) fn debug(lua: &Lua, exchange: &Exchange, values: &MultiValue) -> usiz
         }
         shower.show(&mut line, value, 0);
     }
-    let bytes = line.len() + if shower.shown.is_empty() { 0 } else { lua.used_memory() };
+    let bytes = line.len() + if shower.walks == 0 { 0 } else { lua.used_memory() };
     debugger.say(line);
     bytes
 }
@@ -512,11 +510,22 @@ struct Shower<'t> {
     real: Option<&'t Table>,
     /// What has been written of tables, by what they are and how deep.
     shown: BTreeMap<(usize, usize), Rc<[u8]>>,
+    /// How often a table was gone through.
+    walks: usize,
 }
 
 impl<'t> Shower<'t> {
     fn new(bytes_max: usize, real: Option<&'t Table>) -> Self {
-        Self { bytes_max, real, shown: BTreeMap::new() }
+        Self { bytes_max, real, shown: BTreeMap::new(), walks: 0 }
+    }
+
+    /// Variables, one after the other.
+    fn show_all<'s>(&'s mut self, names: &'s [&[u8]], values: &'s MultiValue) -> impl Iterator<Item = Vec<u8>> + 's {
+        names.iter().enumerate().map(|(place, name)| {
+            let mut line = [b"<value> ", *name, b" = "].concat();
+            self.show(&mut line, values.get(place).unwrap_or(&Value::Nil), 0);
+            line
+        })
     }
 
     fn show(&mut self, out: &mut Vec<u8>, value: &Value, depth: usize) {
@@ -563,6 +572,7 @@ impl<'t> Shower<'t> {
 
     /// As a list if its keys are those of one, in the order in which they come.
     fn of_table(&mut self, table: &Table, depth: usize) -> Vec<u8> {
+        self.walks += 1;
         let mut out = vec![b'{'];
         let is_list = is_list(table);
         for (place, pair) in table.pairs::<Value, Value>().enumerate() {
@@ -619,7 +629,7 @@ fn short_number(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Shower, short_number};
-    use mlua::{Lua, Table};
+    use mlua::{Lua, MultiValue, Table, Value};
 
     /// A table is gone through once, however often it is named: its places may be many, and free.
     #[test]
@@ -630,9 +640,16 @@ mod tests {
         let table: Table = lua.load(make).eval().expect("it runs");
         let mut shower = Shower::new(1 << 20, None);
         let mut out = Vec::new();
-        shower.show(&mut out, &mlua::Value::Table(table), 0);
+        shower.show(&mut out, &Value::Table(table.clone()), 0);
         assert_eq!(out, format!("{{{}{{{{}}; {{{{}}}}}}}}", "{}; ".repeat(10_000)).into_bytes());
-        assert_eq!(shower.shown.len(), 6, "four tables, one of them at three depths");
+        assert_eq!(shower.walks, 6, "four tables, one of them at three depths");
+        // And once for all variables.
+        let empty: Value = table.raw_get(1).expect("it is there");
+        let values: MultiValue = (0..200).map(|_| empty.clone()).collect();
+        let names = [&b"v"[..]; 200];
+        let mut shower = Shower::new(1 << 20, None);
+        assert!(shower.show_all(&names, &values).all(|line| line == b"<value> v = {}"));
+        assert_eq!(shower.walks, 1);
     }
 
     #[test]

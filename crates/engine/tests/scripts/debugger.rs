@@ -711,6 +711,23 @@ fn names_of_code_are_bounded() {
     }
 }
 
+/// Showing a table goes through all its places, free ones too: it counts as all the memory that there is.
+#[test]
+fn tables_that_a_script_shows_are_counted() {
+    let slices = |value: &str| {
+        let script = format!(
+            "local s = string.rep('x', 2e7)\nlocal t = {{}}\nfor i = 1, 100 do\n redis.debug({value})\nend\nreturn 7"
+        );
+        let mut debuggee = Debuggee::with(EngineConfig::default());
+        debuggee.must_stop(&script, &["0"]);
+        let (slices, outcome, reply) = debuggee.slices(&["c"]);
+        assert!(outcome == Outcome::Done && reply.ends_with(b":7\r\n"), "{}", shown(&reply));
+        slices
+    };
+    let (few, many) = (slices("'t', 1, true"), slices("t"));
+    assert!(few <= 10 && many >= 100, "{few} {many}");
+}
+
 /// What a function held goes with it when another takes its place, as without a debugger; without end, too.
 #[test]
 fn variables_go_with_their_functions() {
@@ -817,7 +834,6 @@ fn a_copy_for_a_debugger_has_a_bound_on_elements() {
     assert_eq!(add("RPUSH", ""), Ok(1), "it is held in few parts");
 }
 
-/// Commands that the server calls otherwise are called otherwise in a copy too.
 /// Its client knows the time and how much memory is used, and must not choose keys by them that collide.
 #[test]
 fn the_order_of_keys_in_a_copy_cannot_be_told() {
@@ -834,6 +850,7 @@ fn the_order_of_keys_in_a_copy_cannot_be_told() {
     assert_ne!(orders[0], orders[1]);
 }
 
+/// Commands that the server calls otherwise are called otherwise in a copy too.
 #[test]
 fn a_copy_for_a_debugger_calls_commands_by_their_names() {
     let mut renames = Renames::default();

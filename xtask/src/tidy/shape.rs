@@ -26,8 +26,8 @@ const TESTED_PERCENT_MIN: usize = 60;
 /// Lines of code of the proxy and the loop: neither blank nor a comment nor of a unit test. Wanted: 25,500. MIGRATE has 560 of them,
 /// the clock that a program moves 200, what a second reading found another 600 and the bounds and deadlines that it had left 175, listeners that
 /// are closed while clients are served, renamed commands and pauses that engines learn of 100, users that pools share 130,
-/// AUTH and HELLO in transactions 75, debuggers of scripts 330, replies charged to who has asked for them 25, ends of workers 15.
-const CODE_LINES_MAX: usize = 34_140;
+/// AUTH and HELLO in transactions 75, debuggers of scripts 330, requests at former addresses 15, replies charged to who has asked for them 25, ends of workers 15.
+const CODE_LINES_MAX: usize = 34_153;
 
 /// Folders that own the state of a feature. `worker` puts them together, and is alone to name them in the end.
 const FEATURES: [&str; 13] = [

@@ -111,8 +111,8 @@ impl<'e> Shown<'e> {
                 ("replicas", Cell::Same(pool.replicas.iter().map(|replicas| replicas.len() as u64).sum())),
                 ("dead_node", text(pool.dead_node.name())),
                 ("connections", Cell::Sum(lanes().filter(|lane| lane.up.is_ready()).count() as u64)),
-                ("outstanding", Cell::Sum(lanes().map(|lane| lane.unanswered() as u64).sum())),
-                ("queued_bytes", Cell::Sum(lanes().map(|lane| lane.up.queued_bytes() as u64).sum())),
+                ("outstanding", self.waiting(Lane::unanswered, |node| node.is_in(pool))),
+                ("queued_bytes", self.waiting(|lane| lane.up.queued_bytes(), |node| node.is_in(pool))),
                 ("subscriptions", Cell::Sum(told_to(pool) as u64)),
             ]
         };
@@ -230,17 +230,17 @@ impl<'e> Shown<'e> {
         ]]
     }
 
+    /// How much waits at some nodes, and for their former addresses: that is still to be done there.
+    fn waiting(&self, figure: fn(&Lane) -> usize, is_wanted: impl Fn(NodeId) -> bool) -> Cell {
+        let is_there = |lane: &&Lane| !lane.is_retired && self.lanes.namesake_of(lane.node).is_some_and(&is_wanted);
+        Cell::Sum(self.lanes.all.iter().filter(is_there).map(figure).sum::<usize>() as u64)
+    }
+
     fn show_node(&self, node: NodeId) -> Line {
         let (told, known) = (&self.config.nodes[node.index()], &self.lanes.nodes[node]);
         let lanes = || self.lanes.all.iter().filter(|lane| lane.node == node && !lane.is_retired);
         let ready = || lanes().filter(|lane| lane.up.is_ready());
-        // What waits for the server that had the name before is still to be done there.
-        let is_former = |node: NodeId| self.lanes.nodes[node].is_removed && self.lanes.nodes[node].name == told.name;
-        let of_name = || {
-            let all = self.lanes.all.iter().filter(|lane| !lane.is_retired);
-            all.filter(move |lane| lane.node == node || is_former(lane.node))
-        };
-        let sum = |of: fn(&Lane) -> usize| Cell::Sum(of_name().map(of).sum::<usize>() as u64);
+        let sum = |of: fn(&Lane) -> usize| self.waiting(of, |waits_at| waits_at == node);
         let (rank, state) = self.state_of(node);
         let (pool, role) = self.role_of(node);
         let kind = self.shared.kinds.of(&told.name);

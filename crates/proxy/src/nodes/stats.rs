@@ -19,12 +19,14 @@ impl Lanes {
             ..NodeStats::default()
         }));
         for lane in self.all.iter().filter(|lane| !lane.is_retired) {
-            let Some(stats) = stats.get_mut(lane.node) else { continue };
+            let Some(stats) = self.namesake_of(lane.node).and_then(|node| stats.get_mut(node)) else { continue };
+            // Of a former address is what is still to be done there.
+            let is_former = self.nodes[lane.node].is_removed;
             *stats = stats.joined(NodeStats {
-                connections: usize::from(lane.up.is_ready()),
+                connections: usize::from(lane.up.is_ready() && !is_former),
                 outstanding: lane.unanswered(),
                 queued_bytes: lane.up.queued_bytes(),
-                round_trip_us: lane.up.round_trip_us(),
+                round_trip_us: if is_former { 0 } else { lane.up.round_trip_us() },
                 ..NodeStats::default()
             });
         }

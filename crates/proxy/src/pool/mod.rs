@@ -323,6 +323,15 @@ impl Lanes {
         self.put_class(class, KeyOwner::Shared)
     }
 
+    /// The configured node of a node's name: the node itself, or the one in the place of one that has gone.
+    pub(crate) fn namesake_of(&self, node: NodeId) -> Option<NodeId> {
+        let this = &self.nodes[node];
+        if !this.is_removed {
+            return Some(node);
+        }
+        self.nodes.position(|other| !other.is_removed && other.name == this.name)
+    }
+
     /// For what waits in a class without a client that is in it.
     pub(crate) fn use_class(&self, class: LaneKeyId) -> LaneKeyUse {
         LaneKeyUse::new(class, &self.uses[class])

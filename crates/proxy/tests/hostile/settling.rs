@@ -33,12 +33,19 @@ fn a_pause_that_is_waited_for_is_answered_when_nodes_have() {
     }
 }
 
-/// The requests without a reply that `PROXY SHOW NODES` has for the node.
+/// The requests without a reply that are shown for the node, the same for its pool and in INFO.
 fn shown_outstanding(bench: &mut Bench<NoEngine>, operator: ConnId) -> String {
-    bench.ask(operator, &["PROXY", "SHOW", "NODES"]);
-    let table = bench.heard(operator);
-    let behind = table.split("$11\r\noutstanding\r\n").nth(1).expect("the column is there");
-    behind.split("\r\n").next().unwrap_or_default().to_owned()
+    let mut shown = |table: &str| {
+        bench.ask(operator, &["PROXY", "SHOW", table]);
+        let table = bench.heard(operator);
+        let behind = table.split("$11\r\noutstanding\r\n").nth(1).expect("the column is there");
+        behind.split("\r\n").next().unwrap_or_default().to_owned()
+    };
+    let (node, pool) = (shown("NODES"), shown("POOLS"));
+    bench.ask(operator, &["INFO", "nodes"]);
+    let info = bench.heard(operator);
+    assert!(pool == node && info.contains(&format!(",outstanding={},", &node[1..])), "{node} {pool} {info}");
+    node
 }
 
 #[test]

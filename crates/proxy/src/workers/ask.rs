@@ -8,7 +8,7 @@ use crate::mail::Mail;
 use crate::reply::owner::Owner;
 use crate::session::Flow;
 use crate::users::process_workers::WorkerAddress;
-use crate::workers::query::{Finished, Queries, QueryMessage, WorkerQuery};
+use crate::workers::query::{Finished, Queries, QueryMessage, QueryOf, WorkerQuery};
 use crate::workers::shared::Shared;
 use respool_command::Execute;
 use respool_connection::{Action, ServiceAction, WorkerId};
@@ -71,12 +71,16 @@ pub(crate) fn ask_workers_for<W: AnswerQueries>(
     }
     let query = Arc::new(query);
     let awaited = others.len() + outside.len() + 1;
-    let handle = by.queries().begin(asker, Arc::clone(&query), awaited, now_us);
-    if let Some(client) = client.filter(|_| asker.is_none()) {
-        // Otherwise nothing would hold back a pipeline of them while a worker stands still.
-        by.queries().count_for(handle, client);
-        by.env().clients.note_sent(Owner::Unanswered { index: client.index, generation: client.generation });
-    }
+    let of = match (asker, client) {
+        (Some(asker), _) => QueryOf::Asker(asker),
+        (None, Some(client)) => {
+            // Otherwise nothing would hold back a pipeline of them while a worker stands still.
+            by.env().clients.note_sent(Owner::Unanswered { index: client.index, generation: client.generation });
+            QueryOf::Unanswered(client)
+        }
+        (None, None) => QueryOf::Worker,
+    };
+    let handle = by.queries().begin(of, Arc::clone(&query), awaited, now_us);
     by.env().post_query(&others, handle, &query);
     let env = by.env();
     env.is_busy |= !outside.is_empty();
@@ -112,9 +116,12 @@ fn handle_answer<W: AnswerQueries>(by: &mut W, handle: Handle, answer: AnswerOf<
 }
 
 fn finish<W: AnswerQueries>(by: &mut W, finished: Finished<W::Query>) {
-    let Finished { asker, unanswered, query, answer, missing } = finished;
+    let Finished { of, query, answer, missing } = finished;
+    let asker = if let QueryOf::Asker(asker) = of { Some(asker) } else { None };
     by.finish_query(asker, &query, answer, missing);
-    unanswered.into_iter().for_each(|client| by.env().clients.end_unanswered(client, 0));
+    if let QueryOf::Unanswered(client) = of {
+        by.env().clients.end_unanswered(client, 0);
+    }
 }
 
 /// Queries that a worker has not answered in time are finished with what is known. Returns whether any wait.

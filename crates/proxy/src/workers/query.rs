@@ -78,13 +78,21 @@ impl<Q> From<Flow> for Step<Q> {
     }
 }
 
+/// Which request a query is of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum QueryOf {
+    /// One that is replied to.
+    Asker(Asker),
+    /// One of this client, which wants no reply and counts it among what it has asked until all workers have answered.
+    Unanswered(ClientHandle),
+    /// None.
+    Worker,
+}
+
 /// A query that waits for workers to answer.
 #[derive(Debug)]
 struct Pending<Q: WorkerQuery> {
-    /// `None` if no reply is wanted.
-    asker: Option<Asker>,
-    /// The client that wants none, and counts the query among what it has asked.
-    unanswered: Option<ClientHandle>,
+    of: QueryOf,
     query: Arc<Q>,
     awaited: usize,
     asked_us: u64,
@@ -95,10 +103,7 @@ struct Pending<Q: WorkerQuery> {
 /// A query that is not waited for any more.
 #[derive(Debug)]
 pub(crate) struct Finished<Q: WorkerQuery> {
-    /// The client that wants a reply.
-    pub(crate) asker: Option<Asker>,
-    /// The client that wants none, and counts the query no more.
-    pub(crate) unanswered: Option<ClientHandle>,
+    pub(crate) of: QueryOf,
     pub(crate) query: Arc<Q>,
     pub(crate) answer: Q::Answer,
     /// How many workers have not answered in time.
@@ -120,14 +125,9 @@ impl<Q: WorkerQuery> Default for Queries<Q> {
 
 impl<Q: WorkerQuery> Queries<Q> {
     /// A query that so many workers will answer, of which there is at least one.
-    pub(crate) fn begin(&mut self, asker: Option<Asker>, query: Arc<Q>, awaited: usize, now_us: u64) -> Handle {
+    pub(crate) fn begin(&mut self, of: QueryOf, query: Arc<Q>, awaited: usize, now_us: u64) -> Handle {
         let answer = query.no_answer();
-        self.pending.insert(Pending { asker, unanswered: None, query, awaited, asked_us: now_us, answer, bytes: 0 })
-    }
-
-    /// A client counts a query that it wants no reply to.
-    pub(crate) fn count_for(&mut self, handle: Handle, client: ClientHandle) {
-        self.pending.get_mut(handle).into_iter().for_each(|pending| pending.unanswered = Some(client));
+        self.pending.insert(Pending { of, query, awaited, asked_us: now_us, answer, bytes: 0 })
     }
 
     /// A worker has answered. `Some`: it was the last. An answer that is too late changes nothing.
@@ -153,9 +153,9 @@ impl<Q: WorkerQuery> Queries<Q> {
     }
 
     fn finish(&mut self, index: u32) -> Option<Finished<Q>> {
-        let Pending { asker, unanswered, query, awaited, answer, bytes, .. } = self.pending.remove(index)?;
+        let Pending { of, query, awaited, answer, bytes, .. } = self.pending.remove(index)?;
         self.held_bytes -= bytes;
-        Some(Finished { asker, unanswered, query, answer, missing: awaited })
+        Some(Finished { of, query, answer, missing: awaited })
     }
 
     /// How many wait for answers.
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn the_last_answer_finishes_a_query() {
         let mut queries = Queries::default();
-        let query = queries.begin(None, Arc::new(Numbers), 3, 0);
+        let query = queries.begin(QueryOf::Worker, Arc::new(Numbers), 3, 0);
         assert!(queries.handle_answer(query, vec![1]).is_none());
         assert!(queries.handle_answer(query, vec![]).is_none());
         assert_eq!((queries.len(), queries.held_bytes()), (1, 1));
@@ -208,15 +208,15 @@ mod tests {
     #[test]
     fn an_overdue_query_gives_what_is_known() {
         let mut queries = Queries::default();
-        let late = queries.begin(None, Arc::new(Numbers), 3, 0);
-        let fresh = queries.begin(None, Arc::new(Numbers), 2, 1);
+        let late = queries.begin(QueryOf::Worker, Arc::new(Numbers), 3, 0);
+        let fresh = queries.begin(QueryOf::Worker, Arc::new(Numbers), 2, 1);
         assert!(queries.handle_answer(late, vec![7]).is_none());
         assert!(queries.take_overdue(QUERY_US_MAX, false).is_empty());
         let overdue = queries.take_overdue(QUERY_US_MAX + 1, false);
         assert_eq!(overdue.iter().map(|f| (f.answer.clone(), f.missing)).collect::<Vec<_>>(), [(vec![7], 2)]);
         assert_eq!((queries.len(), queries.held_bytes()), (1, 0));
         // The late answer finds neither the query nor the next one in its place.
-        let next = queries.begin(None, Arc::new(Numbers), 1, 2);
+        let next = queries.begin(QueryOf::Worker, Arc::new(Numbers), 1, 2);
         assert_eq!(next.index, late.index);
         assert!(queries.handle_answer(late, vec![8]).is_none());
         assert!(queries.handle_answer(next, vec![9]).is_some_and(|finished| finished.answer == [9]));

@@ -123,7 +123,7 @@ pub(crate) struct Options {
 impl Options {
     /// Whether faults are of all kinds and as many as usual: what a run has to have and what may go wrong at most is said of such runs.
     fn has_usual_faults(&self) -> bool {
-        !self.calm && self.fault.is_empty() && self.fault_every == chaos::REQUESTS_PER_FAULT
+        self.fault.is_empty() && self.fault_every == chaos::REQUESTS_PER_FAULT
     }
 }
 
@@ -249,14 +249,14 @@ fn live(options: &Options, seed: u64, requests: u64, is_routed: bool, plan: &cha
     ] {
         // A short run has few requests and as many faults.
         let max = of.max(COMPLETE_REQUESTS_MIN) * per_mille_max / 1_000;
-        if count > max && (options.calm || options.has_usual_faults()) {
+        if count > max && options.has_usual_faults() {
             complaints.push(format!("{count} {what}, more than {max}"));
         }
     }
     if integrity_faults > 0 {
         complaints.push(format!("{integrity_faults} replies of nodes did not prove to be those of their requests"));
     }
-    if options.has_usual_faults() && requests >= COMPLETE_REQUESTS_MIN {
+    if !options.calm && options.has_usual_faults() && requests >= COMPLETE_REQUESTS_MIN {
         complaints.extend(tally.missing(&states, requests));
         complaints.extend(summary.missing());
     }

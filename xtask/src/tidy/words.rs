@@ -86,7 +86,7 @@ fn word_of(piece: &Piece<'_>) -> Option<&'static str> {
     }
 }
 
-/// An identifier in snake or camel case, split into lower-case words: `NobodyWaits` becomes "nobody waits".
+/// An identifier in snake or camel case, split into lower-case words: `BytesMax` and `bytes_max` become "bytes max".
 fn parted(name: &str) -> String {
     let mut words = String::new();
     let mut was_small = false;

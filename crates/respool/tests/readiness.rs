@@ -61,12 +61,7 @@ fn each_node_is_dialled_at_the_start_and_the_log_says_so() {
 #[test]
 fn a_process_is_ready_once_a_node_is_and_says_which_is_missing() {
     let gate = Gate::new();
-    let held = gate.clone();
-    let node = FakeBackend::start(move |request| match &*request.command() {
-        "HELLO" => Act::Hold(held.clone()),
-        _ => Act::Usual,
-    })
-    .expect("a port");
+    let node = FakeBackend::start_holding("HELLO", &gate).expect("a port");
     let closed = nowhere();
     let (slow, dead) = (format!("{} name=slow", node.address()), format!("{} name=dead", closed.address()));
     let args = ["--node", &slow, "--node", &dead, "--connect-timeout", "5m"];
@@ -282,12 +277,7 @@ fn a_successor_takes_over_once_its_nodes_are_reached() {
     let directory = respool_testkit::TempDir::new().expect("a directory");
     let takeover = directory.join("takeover").display().to_string();
     let (gate, server) = (Gate::new(), RedisServer::start().expect("a redis-server"));
-    let held = gate.clone();
-    let backend = FakeBackend::start(move |request| match &*request.command() {
-        "HELLO" => Act::Hold(held.clone()),
-        _ => Act::Usual,
-    })
-    .expect("a port");
+    let backend = FakeBackend::start_holding("HELLO", &gate).expect("a port");
     let (node, slow) = (node_at(&server), backend.address().to_string());
     let common = [&SOME[..], &["--takeover-socket", &takeover]].concat();
     let mut old = serve(&[&common[..], &["--node", &node]].concat());

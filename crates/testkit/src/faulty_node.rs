@@ -115,7 +115,16 @@ impl FakeBackend {
         FakeBackend::start_with_greeting(b"", rule)
     }
 
-    /// The same for a node that speaks before it is asked, on every connection.
+    /// Starts a node that answers requests of one command, and what comes behind them on their connections, once a gate is open.
+    pub fn start_holding(command: &'static str, gate: &Gate) -> io::Result<FakeBackend> {
+        let held = gate.clone();
+        FakeBackend::start(move |request| match request.command() == command {
+            true => Act::Hold(held.clone()),
+            false => Act::Usual,
+        })
+    }
+
+    /// Starts a node that does what `rule` says, and speaks before it is asked, on every connection.
     pub fn start_with_greeting(
         greeting: &[u8],
         rule: impl Fn(&Received) -> Act + Send + Sync + 'static,

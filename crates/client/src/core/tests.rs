@@ -147,13 +147,8 @@ fn a_connection_whose_server_breaks_the_protocol_is_reset() {
 #[test]
 fn what_is_queued_together_is_sent_together() {
     let gate = Gate::new();
-    let held = gate.clone();
     // While it does not answer this, it reads nothing.
-    let server = FakeBackend::start(move |request| match &*request.command() {
-        "GET" => Act::Hold(held.clone()),
-        _ => Act::Usual,
-    })
-    .unwrap();
+    let server = FakeBackend::start_holding("GET", &gate).unwrap();
     let Address::Tcp(address) = server.address() else { panic!("no TCP") };
     let core = Core::new(Config::from_url(&address.to_string()).unwrap());
     Progress::new(None).wait(&core, &[cmd("PING")]).unwrap();
@@ -259,12 +254,8 @@ fn a_full_connection_that_closes_ends_all_who_wait_outside() {
 /// A connection that is full of requests whose callers have left. What comes behind them has room once the server has answered.
 fn call_behind_the_abandoned(overload: Overload, abandons: impl Fn(&Arc<Core>), calls: impl Fn(&Arc<Core>, &Gate)) {
     let gate = Gate::new();
-    let held = gate.clone();
-    let server = FakeBackend::start(move |request| match &*request.command() {
-        // While it does not answer this, it reads nothing.
-        "GET" => Act::Hold(held.clone()),
-        _ => Act::Usual,
-    });
+    // While it does not answer this, it reads nothing.
+    let server = FakeBackend::start_holding("GET", &gate);
     let server = server.unwrap();
     let Address::Tcp(address) = server.address() else { panic!("no TCP") };
     let config = Config::from_url(&address.to_string()).unwrap().overload(overload).limits(FULL, 1 << 20);

@@ -532,11 +532,7 @@ fn rules_hold_for_all_keys_that_are_moved() -> io::Result<()> {
 fn a_key_is_on_its_way_once() -> io::Result<()> {
     let server = server()?;
     let gate = Gate::new();
-    let held = gate.clone();
-    let target = FakeBackend::start(move |request| match &*request.command() {
-        "RESTORE" => Act::Hold(held.clone()),
-        _ => Act::Usual,
-    })?;
+    let target = FakeBackend::start_holding("RESTORE", &gate)?;
     let mut clients = [server.client()?, server.client()?, server.client()?];
     let [first, second, third] = &mut clients;
     first.ask("MSET a 1 b 2")?;
@@ -623,11 +619,7 @@ fn a_second_signal_ends_a_server_in_a_transaction() -> io::Result<()> {
 fn a_script_that_is_late_holds_back_the_deletion() -> io::Result<()> {
     let server = proxy(&[], &["--busy-reply-threshold", "50ms"])?;
     let gate = Gate::new();
-    let held = gate.clone();
-    let target = FakeBackend::start(move |request| match &*request.command() {
-        "RESTORE" => Act::Hold(held.clone()),
-        _ => Act::Usual,
-    })?;
+    let target = FakeBackend::start_holding("RESTORE", &gate)?;
     let (mut mover, mut script, mut other) = (server.client()?, server.client()?, server.client()?);
     other.ask("SET k v")?;
     send_migrate(&mut mover, &target.address(), &["k"], "20000", &[])?;

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use respool_testkit::{Act, Client, FakeBackend, Gate, PATIENCE, RedisServer, request, wait_until};
+use respool_testkit::{Client, FakeBackend, Gate, PATIENCE, RedisServer, request, wait_until};
 
 use super::{Four, bulk, proxy, value_of};
 
@@ -91,11 +91,7 @@ fn one_clients_commands_on_one_key_run_in_order() -> io::Result<()> {
 #[test]
 fn nothing_is_overtaken_on_a_connection_that_is_replaced() -> io::Result<()> {
     let gate = Gate::new();
-    let held = gate.clone();
-    let node = FakeBackend::start(move |request| match request.command().as_str() {
-        "SET" => Act::Hold(held.clone()),
-        _ => Act::Usual,
-    })?;
+    let node = FakeBackend::start_holding("SET", &gate)?;
     let proxy = proxy(&[node.address()], &["--admin-commands", "allow", "--health-interval", "off"])?;
     let mut operator = proxy.client()?;
     let mut client = proxy.client()?;

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{fs, io};
 
-use respool_testkit::{Act, Address, Client, FakeBackend, Gate, RedisServer, TempDir, wait_until};
+use respool_testkit::{Address, Client, FakeBackend, Gate, RedisServer, TempDir, wait_until};
 
 /// A server with one worker.
 struct Server {
@@ -292,11 +292,7 @@ fn transactions_wait_for_a_debugger() -> io::Result<()> {
 fn keys_on_their_way_wait_for_a_debugger() -> io::Result<()> {
     let server = server()?;
     let gate = Gate::new();
-    let held = gate.clone();
-    let target = FakeBackend::start(move |request| match &*request.command() {
-        "RESTORE" => Act::Hold(held.clone()),
-        _ => Act::Usual,
-    })?;
+    let target = FakeBackend::start_holding("RESTORE", &gate)?;
     let Address::Tcp(address) = target.address() else { unreachable!("it listens for TCP") };
     let (mut mover, mut client, mut other) = (server.client()?, server.client()?, server.client()?);
     other.ask("MSET kept 1 n 5")?;
